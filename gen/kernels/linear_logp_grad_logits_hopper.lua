@@ -9,7 +9,7 @@ local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp_backward", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store", "product_tiles", "logit_bounds",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store", "product_tiles", "early_start", "logit_bounds",
   "row_offset", "hyperbolic_tangent", "local_memory", "values_in_memory", "tile_grad_logits",
   { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",

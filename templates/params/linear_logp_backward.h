@@ -82,9 +82,10 @@ typedef struct GradLogitsParams {
     u32 *kept;                 /* [rows / FLP_KEPT_BLOCK, rounded up][kept_words]: one bit for each block that has others; 0 before */
     const float *factor;       /* what the derivatives are multiplied by */
     i32 kept_words;
-    i32 pdl_wait_in_epilogue; /* 1: of the kernel before only what it reads of out matters, and it waited for those before it; this one then fills
+    i32 pdl_wait_in_epilogue;     /* 1: of the kernel before only what it reads of out matters, and it waited for those before it; this one then fills
                                     the multiprocessors that the other leaves idle at its end */
-    flp_row_target *targets;  /* takes the derivatives by the targets' logits; these are 0 in out */
+    flp_row_target *targets;      /* takes the derivatives by the targets' logits; these are 0 in out */
+    i32 head_workers, head_tiles; /* as matrix_product's; of head_tiles as many as the variant can multiply before it waits */
 } flp_grad_logits_params;
 
 /* Behind a chunk: counts its blocks, and clears their bits. One block. */
@@ -133,7 +134,7 @@ typedef struct BackwardFinishParams {
 FLP_PARAMS_BYTES(flp_backward_rows_params, 256);
 FLP_PARAMS_BYTES(flp_target_order_params, 40);
 FLP_PARAMS_BYTES(flp_backward_gather_params, 88);
-FLP_PARAMS_BYTES(flp_grad_logits_params, 144);
+FLP_PARAMS_BYTES(flp_grad_logits_params, 152);
 FLP_PARAMS_BYTES(flp_backward_filter_params, 40);
 FLP_PARAMS_BYTES(flp_backward_bias_params, 72);
 FLP_PARAMS_BYTES(flp_backward_finish_params, 112);

@@ -17,8 +17,8 @@ typedef struct MatrixProductParams {
     i32 group;                /* clusters' row blocks that are walked together, for the L2 */
     i32 pdl_wait_in_epilogue; /* programmatic dependent launch. 1: the kernel before reads what this one reads, and waited for it; this one then fills
                                  the multiprocessors that the other leaves idle at its end. FLP_PDL_WAIT_BEFORE_STORE: it reads what this one writes, too */
-    i32 head_workers; /* so many clusters begin while others are still at the kernel before: the first head_tiles tiles are theirs alone, as many for each;
-                         for variants whose warpgroups share their tiles. 0: there are none */
+    i32 head_workers; /* so many clusters begin while others are still at the kernel before: the first tiles are theirs alone, head_tiles for each. 0: there
+                         are none */
     const float *row_factor; /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
     /* For filtering variants: */
     const u32 *kept; /* as flp_grad_logits_params': steps of the inner size whose blocks of dlogit have no bit are passed over */

@@ -8,7 +8,7 @@ template <class Params> struct CountedRows {
     __device__ __forceinline__ operator int() const { return counted(params.row_count, params.rows); }
 };
 
-// The first tiles() are dealt to the first workers() alone, which begin before the others do: none.
+// The first tiles() are dealt to the first workers() clusters alone, which begin before the others do: none.
 struct NoHeadStart {
     __device__ __forceinline__ static int workers() { return 0; }
     __device__ __forceinline__ static int tiles() { return 0; }
@@ -21,9 +21,13 @@ template <class Config, int turns = 1, class Rows = int, class HeadStart = NoHea
     HeadStart head;
 
     __device__ __forceinline__ ProductTiles(Rows rows, int columns, int group, int turn = 0, HeadStart head = HeadStart())
-        : rows(rows), columns(columns), group(group), index(worker_index<Config>(turn)), head(head) {
+        : rows(rows), columns(columns), group(group), index(worker_index<Config>(0)), head(head) {
         if (index >= head.workers()) index += head.tiles();
+        if (turn > 0) advance();
     }
+
+    // To the cluster's next tile: where warpgroups take turns, the other one's.
+    __device__ __forceinline__ void advance() { index += index < head.tiles() ? head.workers() : worker_count<Config, 1>(); }
 
     // Both turns' tiles, one and the other, from the first one's walk.
     using OfAllTurns = ProductTiles<Config, 1, int, HeadStart>;
@@ -46,7 +50,8 @@ template <class Config, int turns = 1, class Rows = int, class HeadStart = NoHea
         unit.first_tile = divide(within, height);
         unit.tiles = 1;
         unit.row_block = g * group + within - unit.first_tile * height;
-        index += index < head.tiles() ? head.workers() : worker_count<Config, turns>();
+#pragma unroll
+        for (int turn = 0; turn < turns; turn++) advance();
         return true;
     }
 };

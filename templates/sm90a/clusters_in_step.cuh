@@ -8,13 +8,6 @@
 // waits any more in this launch.
 // Config: block_inner, cluster
 
-// So many workers begin while the kernel before still has the others' multiprocessors.
-template <class Config> struct ProductHeadStart {
-    const MatrixProductParams &params;
-    __device__ __forceinline__ int workers() const { return params.head_workers; }
-    __device__ __forceinline__ int tiles() const { return params.head_tiles; }
-};
-
 template <class Config> struct ClustersInStep : AllSteps<Config> {
     static constexpr int steps_a_meeting = 128, patience = 400; // looks at the counter, some 0.3 ms
     static constexpr u32 nobody_waits = 1u << 31;

@@ -1,5 +1,5 @@
 // The derivative of the loss by a chunk of the logits on Hopper: hidden (A) times weight (B), from logits to derivatives, a store.
-// Config: filters, and those of tile_kernel, product_tiles, tile_grad_logits and tile_store
+// Config: filters, and those of tile_kernel, product_tiles, early_start, tile_grad_logits and tile_store
 template <class Config> struct LinearLogpGradLogits : TileKernel<Config, ProductShared<Config>> {
     using Base = TileKernel<Config, ProductShared<Config>>;
     const TensorMap &out_map;
@@ -22,8 +22,10 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
 
     __device__ __forceinline__ auto walk(int turn) const {
         CountedRows<GradLogitsParams> rows = {params};
-        if constexpr (Config::turns > 1) return ProductTiles<Config, Config::turns, decltype(rows)>(rows, params.columns, params.group, turn);
-        else return ProductTiles<Config>(rows, params.columns, params.group);
+        HeadStart<GradLogitsParams, Config::turns> head = {params};
+        if constexpr (Config::turns > 1)
+            return ProductTiles<Config, Config::turns, decltype(rows), decltype(head)>(rows, params.columns, params.group, turn, head);
+        else return ProductTiles<Config, 1, int, decltype(head)>(rows, params.columns, params.group, 0, head);
     }
     __device__ __forceinline__ int b_column(int tile) const { return params.first_column + tile * Config::block_columns; }
 
@@ -38,7 +40,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
         if constexpr (Config::turns > 1) gradients.begin(params, row);
         gradients.transform(params, d, b_column(tile));
         if constexpr (Config::filters) note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, tile * Config::block_columns);
-        if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
+        if (params.pdl_wait_in_epilogue) wait_before_store<Config>(this->shared.stages, params);
         TileStore<Config>::store(this->shared.out, out_map, {}, d, row, tile * Config::block_columns);
     }
 

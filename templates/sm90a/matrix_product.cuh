@@ -1,12 +1,11 @@
 // out (+)= A B on Hopper: the product, its factors, what the targets contribute, a store.
-// Config: filters, keeps_in_step, adds, out_is_ragged, and those of tile_kernel, product_tiles, product_targets and tile_store
+// Config: filters, keeps_in_step, adds, out_is_ragged, and those of tile_kernel, product_tiles, early_start, product_targets and tile_store
 
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
 
 // Clusters that wait for each other: clusters_in_step.cuh, emitted where Config::keeps_in_step.
 template <class Config> struct ClustersInStep;
-template <class Config> struct ProductHeadStart;
 
 // Rows of out that end within 16 bytes: ragged_store.cuh, emitted where Config::out_is_ragged.
 template <class Config> struct RaggedStore;
@@ -40,9 +39,8 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     }
 
     __device__ __forceinline__ auto walk(int turn) const {
-        if constexpr (Config::keeps_in_step && Config::turns == 1)
-            return ProductTiles<Config, 1, int, ProductHeadStart<Config>>(rows, params.columns, params.group, 0, {params});
-        else return ProductTiles<Config, Config::turns>(rows, params.columns, params.group, turn);
+        HeadStart<MatrixProductParams, no_limit> head = {params};
+        return ProductTiles<Config, Config::turns, int, decltype(head)>(rows, params.columns, params.group, turn, head);
     }
 
     __device__ __forceinline__ auto steps(const Unit &unit) const {
@@ -71,7 +69,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         scale_product(d, params, row, rows);
         targets.add(d, rows, inner, row, column, shared.out.box[warp_index()]);
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
-        if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_for_previous_kernel();
+        if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_before_store<Config>(shared.stages, params);
         OutStoreOf<Config::out_is_ragged, Config>::type::store(shared.out, out_map, old, d, row, column);
     }
 

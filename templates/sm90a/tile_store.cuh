@@ -114,12 +114,6 @@ template <class Config> struct TileStore {
     }
 };
 
-// Behind all of a block's work. Its other warps have none left long before, and as long as any warp of a block waits, nothing that the block loads arrives:
-// a kernel that began under the one before would multiply nothing until that has ended.
-template <class Config> __device__ __forceinline__ void consumers_wait_for_previous_kernel() {
-    if (warp_index() / 4 < Config::consumer_groups) wait_for_previous_kernel();
-}
-
 template <class Config> struct ProductShared {
     Stages<Config> stages;
     typename TileStore<Config>::Shared out;

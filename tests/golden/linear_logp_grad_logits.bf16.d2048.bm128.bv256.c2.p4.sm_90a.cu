@@ -176,6 +176,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/sm90a/tile_kernel.cuh"
 #line 1 "templates/sm90a/tile_store.cuh"
 #line 1 "templates/parts/product_tiles.cuh"
+#line 1 "templates/sm90a/early_start.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"

@@ -163,6 +163,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[96]) {
 #line 1 "templates/sm90a/turns.cuh"
 #line 1 "templates/sm90a/tile_store.cuh"
 #line 1 "templates/parts/product_tiles.cuh"
+#line 1 "templates/sm90a/early_start.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"

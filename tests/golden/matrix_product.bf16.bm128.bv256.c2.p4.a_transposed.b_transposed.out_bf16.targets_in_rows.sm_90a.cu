@@ -172,6 +172,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/sm90a/tile_kernel.cuh"
 #line 1 "templates/sm90a/tile_store.cuh"
 #line 1 "templates/parts/product_tiles.cuh"
+#line 1 "templates/sm90a/early_start.cuh"
 #line 1 "templates/parts/product_epilogue.cuh"
 #line 1 "templates/sm90a/product_targets.cuh"
 #line 1 "templates/parts/target_contribution.cuh"

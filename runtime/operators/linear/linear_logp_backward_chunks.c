@@ -16,14 +16,16 @@ typedef struct {
     int64_t first, columns;
     char *dlogit; /* [rows][stride] */
     int64_t stride;
-    const float *row_factor;   /* NULL: 1 */
-    int pdl_wait_in_epilogue;  /* grad_hidden's product: see params/matrix_product.h */
-    int finishes_first;        /* 1: grad_weight and grad_bias of it come behind grad_hidden */
-    int hidden_first;          /* 1: grad_weight comes behind grad_hidden, of saved exponentials: the only products of the call */
-    int weight_follows_hidden; /* 1: the kernel before grad_weight's is grad_hidden's product of the chunk before, whose dlogit it may overwrite */
+    const float *row_factor;    /* NULL: 1 */
+    int pdl_wait_in_epilogue;   /* grad_hidden's product: see params/matrix_product.h */
+    int finishes_first;         /* 1: grad_weight and grad_bias of it come behind grad_hidden */
+    int hidden_first;           /* 1: grad_weight's product comes behind grad_hidden's, whose idle clusters begin with it; grad_bias before both */
+    int weight_follows_hidden;  /* 1: the kernel before grad_weight's is grad_hidden's product of the chunk before, whose dlogit it may overwrite */
+    flp_head_start weight_head; /* of that product, with hidden_first */
+    flp_tile_work before;       /* the product that ends as its logits' derivatives begin */
 } chunk;
 
-enum { EPILOGUE_STEPS = 2 /* of the inner size: as long as storing a tile of grad_weight takes */ };
+enum { WARPGROUPS = 2 /* whose accumulators hold a tile each, where they take turns */ };
 
 /* ---- matrices ---- */
 
@@ -71,6 +73,29 @@ static int follows_product(const flp_backward_execution *run, const chunk *part)
     return !run->call.plan->filter && (!is_first || (run->row_factor && run->call.plan->hidden_product && !is_lent));
 }
 
+static flp_tile_work hidden_work(const flp_backward_execution *run, int64_t columns)
+{
+    return (flp_tile_work){ .role = FLP_ROLE_HIDDEN_PRODUCT, .rows = run->rows.rows, .columns = run->forward->hidden, .inner = columns };
+}
+
+static flp_tile_work weight_work(const flp_backward_execution *run, int64_t columns)
+{
+    const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
+
+    return (flp_tile_work){ .role = FLP_ROLE_WEIGHT_PRODUCT,
+                            .rows = transposed ? run->forward->hidden : columns,
+                            .columns = transposed ? columns : run->forward->hidden,
+                            .inner = run->rows.rows };
+}
+
+/* Of grad_weight's product behind grad_hidden's of the same chunk. */
+static flp_head_start weight_head_start(const flp_backward_execution *run, int64_t columns)
+{
+    const flp_tile_work hidden = hidden_work(run, columns), weight = weight_work(run, columns);
+
+    return flp_tile_launch_head_start(&run->call.plan->common, &hidden, &weight);
+}
+
 static flp_status compute_dlogit(const flp_backward_execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
@@ -99,6 +124,9 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
         .softcap = (float)forward->softcap,
         .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
+    const flp_tile_work own = {
+        .role = FLP_ROLE_GRAD_LOGITS, .rows = run->rows.rows, .columns = part->columns, .inner = forward->hidden, .most_early = WARPGROUPS
+    };
     const flp_tile_launch launch = {
         .a = packed_matrix(run),
         .b = { run->call.args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab, transposed ? forward->vocab : forward->hidden,
@@ -111,6 +139,12 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
         .group = &params.group,
     };
 
+    if (params.pdl_wait_in_epilogue && run->call.plan->hidden_product) {
+        const flp_head_start head = flp_tile_launch_head_start(&run->call.plan->common, &part->before, &own);
+
+        params.head_workers = head.workers;
+        params.head_tiles = head.tiles;
+    }
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_GRAD_LOGITS);
     return flp_tile_launch_run(&run->call.plan->common, FLP_ROLE_GRAD_LOGITS, &launch, run->call.args->stream);
 }
@@ -119,12 +153,12 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
 int64_t flp_backward_least_steps_in_step = 8192;
 
 /* A counter for the clusters of a product that is the call's only one of its kind, and so long that they would drift apart. */
-static uint32_t *meetings_of(const flp_backward_execution *run, const chunk *part, flp_role role, const flp_tile_launch *launch, int64_t inner)
+static uint32_t *meetings_of(const flp_backward_execution *run, flp_role role, const flp_tile_launch *launch, int64_t inner)
 {
     const flp_tile_shape shape = flp_tile_launch_shape(&run->call.plan->common, role, launch);
     const int64_t steps = flp_int64_divide_up(inner, run->call.plan->common.kernels[role]->manifest.block_inner);
 
-    if (!part->hidden_first || flp_int64_divide_up(shape.tiles, shape.clusters) * steps < flp_backward_least_steps_in_step)
+    if (!run->chunks->hidden_first || flp_int64_divide_up(shape.tiles, shape.clusters) * steps < flp_backward_least_steps_in_step)
         return NULL;
     return &flp_backward_counts_of(run)->meetings[role == FLP_ROLE_HIDDEN_PRODUCT];
 }
@@ -172,7 +206,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
         .columns = forward->hidden,
     };
 
-    params.meetings = meetings_of(run, part, FLP_ROLE_HIDDEN_PRODUCT, &launch, part->columns);
+    params.meetings = meetings_of(run, FLP_ROLE_HIDDEN_PRODUCT, &launch, part->columns);
     return run_product(run,
                        run->chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
                        : part->row_factor      ? FLP_STEP_SAVED_EXP_HIDDEN
@@ -180,21 +214,13 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
                        FLP_ROLE_HIDDEN_PRODUCT, &launch, &params);
 }
 
-/* Behind grad_hidden's tiles, of whose last round some clusters have none: by how many of grad_weight's these come first, which are shorter. */
-static void give_head_start(const flp_backward_execution *run, const chunk *part, const flp_tile_launch *launch, flp_matrix_product_params *params)
+static flp_linear_step weight_step(const flp_backward_execution *run, const chunk *part)
 {
-    const flp_plan *plan = &run->call.plan->common;
-    const flp_tile_launch hidden = { .rows = run->rows.rows, .columns = run->forward->hidden };
-    const flp_tile_shape before = flp_tile_launch_shape(plan, FLP_ROLE_HIDDEN_PRODUCT, &hidden),
-                         own = flp_tile_launch_shape(plan, FLP_ROLE_WEIGHT_PRODUCT, launch);
-    const int block = plan->kernels[FLP_ROLE_WEIGHT_PRODUCT]->manifest.block_inner;
-    const int64_t idle = flp_int64_round_up(before.tiles, before.clusters) - before.tiles;
-    const int64_t tiles = part->columns / (run->rows.rows + EPILOGUE_STEPS * block);
-
-    if (before.clusters != own.clusters || own.tiles < idle * tiles + own.clusters)
-        return;
-    params->head_workers = (int32_t)idle;
-    params->head_tiles = (int32_t)(idle * tiles);
+    if (part->finishes_first || run->chunks->hidden_first)
+        return FLP_STEP_WEIGHT_BEHIND;
+    if (part->row_factor)
+        return FLP_STEP_SAVED_EXP_WEIGHT;
+    return part->hidden_first ? FLP_STEP_WEIGHT_SECOND : FLP_STEP_WEIGHT;
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
@@ -202,6 +228,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
 {
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = packed_matrix(run);
+    const flp_tile_work work = weight_work(run, part->columns);
     flp_matrix_product_params params = { .inner_count = run->rows.count,
                                          .inner = (int32_t)run->rows.rows,
                                          .pdl_wait_in_epilogue = part->weight_follows_hidden ? FLP_PDL_WAIT_BEFORE_STORE : part->hidden_first,
@@ -215,19 +242,15 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
         .b = transposed ? dlogit : rows,
         .out =
             whole_vectors(chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns)),
-        .rows = transposed ? run->forward->hidden : part->columns,
-        .columns = transposed ? part->columns : run->forward->hidden,
+        .rows = work.rows,
+        .columns = work.columns,
         .multiprocessors_left = part->finishes_first ? run->call.args->multiprocessors_left : 0,
     };
 
-    params.meetings = meetings_of(run, part, FLP_ROLE_WEIGHT_PRODUCT, &launch, run->rows.rows);
-    if (part->hidden_first)
-        give_head_start(run, part, &launch, &params);
-    return run_product(run,
-                       part->finishes_first || part->hidden_first ? FLP_STEP_WEIGHT_BEHIND
-                       : part->row_factor                         ? FLP_STEP_SAVED_EXP_WEIGHT
-                                                                  : FLP_STEP_WEIGHT,
-                       FLP_ROLE_WEIGHT_PRODUCT, &launch, &params);
+    params.meetings = meetings_of(run, FLP_ROLE_WEIGHT_PRODUCT, &launch, run->rows.rows);
+    params.head_workers = part->weight_head.workers;
+    params.head_tiles = part->weight_head.tiles;
+    return run_product(run, weight_step(run, part), FLP_ROLE_WEIGHT_PRODUCT, &launch, &params);
 }
 
 static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
@@ -251,12 +274,22 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
     return flp_call_launch(run->call.plan->bias, blocks, run->call.args->stream, parameters);
 }
 
+static flp_status run_bias(const flp_backward_execution *run, const chunk *part)
+{
+    return run->call.plan->bias ? write_grad_bias(run, part) : FLP_OK;
+}
+
+static flp_status run_weight_product(const flp_backward_execution *run, const chunk *part)
+{
+    return run->call.plan->weight_product ? write_grad_weight(run, part) : FLP_OK;
+}
+
 /* What does not read grad_hidden's sums. */
 static flp_status run_weight_products(const flp_backward_execution *run, const chunk *part)
 {
-    flp_status status = run->call.plan->bias ? write_grad_bias(run, part) : FLP_OK;
+    const flp_status status = run_bias(run, part);
 
-    return status == FLP_OK && run->call.plan->weight_product ? write_grad_weight(run, part) : status;
+    return status == FLP_OK ? run_weight_product(run, part) : status;
 }
 
 static flp_status run_hidden_product(const flp_backward_execution *run, const chunk *part)
@@ -297,6 +330,7 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
                          .stride = stride,
                          .row_factor = run->row_factor,
                          .hidden_first = hidden_first,
+                         .weight_head = hidden_first ? weight_head_start(run, stride < vocab ? stride : vocab) : (flp_head_start){ 0, 0 },
                          .pdl_wait_in_epilogue = flp_backward_is_direct(run) && !hidden_first ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
     flp_status status;
 
@@ -401,7 +435,7 @@ static char *place_dlogit(const flp_backward_execution *run, const flp_vocab_chu
 }
 
 /* The last chunk, for an exchange of grad_hidden beside the rest of it. */
-static flp_status run_hidden_first(const flp_backward_execution *run, const chunk *part)
+static flp_status finish_hidden_first(const flp_backward_execution *run, const chunk *part)
 {
     flp_status status = run_hidden_product(run, part);
 
@@ -412,37 +446,62 @@ static flp_status run_hidden_first(const flp_backward_execution *run, const chun
     return status == FLP_OK ? run_weight_products(run, part) : status;
 }
 
-static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size)
+static flp_status run_products(const flp_backward_execution *run, const chunk *part)
+{
+    flp_status status = run_bias(run, part);
+
+    if (status == FLP_OK && !part->hidden_first)
+        status = run_weight_product(run, part);
+    if (status == FLP_OK)
+        status = run_hidden_product(run, part);
+    return status == FLP_OK && part->hidden_first ? run_weight_product(run, part) : status;
+}
+
+/* grad_hidden's sums stand apart from the rows, which the direct product overwrites; the filter leaves tiles of all lengths, of which nobody knows who is idle
+ * when. Where grad_weight's tiles are so long that none fits an idle cluster's time, those of the next chunk's derivatives do: grad_hidden's product is then
+ * second. */
+static int can_go_hidden_first(const flp_backward_execution *run)
+{
+    const flp_linear_logp_backward_plan *plan = run->call.plan;
+
+    return plan->hidden_product && plan->weight_product && !plan->filter && run->rows.rows > 0 && !flp_backward_is_direct(run);
+}
+
+/* before: the product that ends as this chunk begins; becomes this chunk's last. */
+static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size, flp_tile_work *before)
 {
     const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
     const int finishes_first = first + size->columns >= run->forward->vocab && flp_backward_finishes_first(run);
-    const int pdl_wait = flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : !finishes_first;
+    const flp_head_start weight_head = !finishes_first && can_go_hidden_first(run) ? weight_head_start(run, size->columns) : (flp_head_start){ 0, 0 };
+    const int hidden_first = weight_head.workers > 0, is_second = !finishes_first && !hidden_first;
     const chunk part = { .first = first,
                          .columns = size->columns,
                          .dlogit = place_dlogit(run, size),
                          .stride = stride,
-                         .pdl_wait_in_epilogue = pdl_wait,
-                         .finishes_first = finishes_first };
+                         .pdl_wait_in_epilogue = flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : is_second,
+                         .finishes_first = finishes_first,
+                         .hidden_first = hidden_first,
+                         .weight_head = weight_head,
+                         .before = *before };
     flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
-    if (status == FLP_OK && finishes_first)
-        return run_hidden_first(run, &part);
+    *before = hidden_first ? weight_work(run, size->columns) : hidden_work(run, size->columns);
+    before->head_tiles = (int64_t)weight_head.workers * weight_head.tiles;
     if (status == FLP_OK)
-        status = run_weight_products(run, &part);
-    if (status == FLP_OK)
-        status = run_hidden_product(run, &part);
+        status = finishes_first ? finish_hidden_first(run, &part) : run_products(run, &part);
     return status == FLP_OK && run->call.plan->filter ? count_kept(run, size->columns) : status;
 }
 
 flp_status flp_backward_run_chunks(const flp_backward_execution *run)
 {
     const int64_t rows = flp_linear_work_chunk_rows(&run->call.plan->work, run->call.args->rows);
+    flp_tile_work before = hidden_work(run, run->chunks->saved_columns);
     flp_status status = run->chunks->in_forward ? FLP_OK : run->row_factor ? run_all_saved_exp(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
 
     for (int64_t first = run->chunks->saved_columns; status == FLP_OK && first < run->forward->vocab;) {
         const flp_vocab_chunk size = flp_vocab_chunk_at(run->problem, run->chunks, rows, first);
 
-        status = run_chunk(run, first, &size);
+        status = run_chunk(run, first, &size, &before);
         first += size.columns;
     }
     return status;

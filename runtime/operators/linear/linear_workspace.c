@@ -117,7 +117,7 @@ static void add_rows(const layout *to)
         add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * flp_linear_work_packed_stride(to->work) * element_bytes(to->work),
                  has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
                  to->work->chunks.in_forward ? FLP_STEP_FINISH
-                 : gradients                 ? last_weight_step(to->work, FLP_STEP_HIDDEN)
+                 : gradients                 ? last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND)
                                              : FLP_STEP_TILES_AGAIN);
     else if (has_forward && !to->work->losses)
         add_wide(to, FLP_PART_FORWARD_ROWS, "forward's rows", to->rows * row_bytes, FLP_STEP_GATHER, FLP_STEP_TILES_AGAIN);
@@ -206,7 +206,7 @@ static void add_dlogit(const layout *to)
                                  : FLP_STEP_GRAD_LOGITS,
              chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
              : chunks->direct   ? FLP_STEP_SCATTER
-                                : last_weight_step(to->work, FLP_STEP_HIDDEN));
+                                : last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND));
 }
 
 /* The sums are zeroed by the gathering that comes before the first product. */
@@ -227,7 +227,7 @@ static void add_gradients(const layout *to)
     add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, last_weight_step(to->work, FLP_STEP_FINISH));
     if (backward->grad_weight != FLP_NONE)
         add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS,
-            last_weight_step(to->work, FLP_STEP_WEIGHT));
+            last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND));
     if (backward->grad_filter_eps > 0)
         add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
     add_dlogit(to);

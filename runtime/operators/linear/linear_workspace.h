@@ -33,6 +33,7 @@
     X(BIAS, "grad_bias")                                                                                                            \
     X(WEIGHT, "grad_weight product")                                                                                                \
     X(HIDDEN, "grad_hidden product")                                                                                                \
+    X(WEIGHT_SECOND, "grad_weight product behind grad_hidden's")                                                                    \
     X(COUNT_FILTER, "counting of the filter")      /* the last of that */                                                           \
     X(FINISH, "grad_hidden")                       /* the last of what is done for each chunk of rows */                            \
     X(BIAS_BEHIND, "grad_bias behind grad_hidden") /* of the last chunk of the vocabulary, where grad_hidden comes first */         \

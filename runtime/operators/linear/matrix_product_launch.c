@@ -7,6 +7,11 @@
 #include "core/call.h"
 #include "params/tiles.h"
 
+enum {
+    EPILOGUE_STEPS = 2, /* of the inner size: as long as storing a tile takes */
+    NEARLY = 8          /* a part in so many of a tile that the others wait for at the end costs less than a tile that nobody works on */
+};
+
 /* Rows of A that a group keeps in the L2 while all of B streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
@@ -74,6 +79,34 @@ flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const 
         .tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns),
         .clusters = flp_int64_larger(1, multiprocessors * manifest->resident_blocks / manifest->cluster),
     };
+}
+
+/* Of a tile by one multiprocessor, in products of one element with another. */
+static int64_t tile_work(const flp_plan *plan, const flp_tile_work *work)
+{
+    const flp_manifest *manifest = &plan->kernels[work->role]->manifest;
+
+    return manifest->block_rows * (int64_t)manifest->block_columns * (work->inner + EPILOGUE_STEPS * manifest->block_inner);
+}
+
+static flp_tile_shape shape_of_work(const flp_plan *plan, const flp_tile_work *work)
+{
+    const flp_tile_launch launch = { .rows = work->rows, .columns = work->columns };
+
+    return flp_tile_launch_shape(plan, work->role, &launch);
+}
+
+flp_head_start flp_tile_launch_head_start(const flp_plan *plan, const flp_tile_work *before, const flp_tile_work *own)
+{
+    const flp_tile_shape shape_before = shape_of_work(plan, before), shape = shape_of_work(plan, own);
+    const int64_t last = (shape_before.tiles - before->head_tiles) % shape_before.clusters; /* tiles of the last round; 0: it is full */
+    const int64_t idle = last > 0 ? (shape_before.clusters - last) * shape.clusters / shape_before.clusters : 0;
+    const int64_t one = tile_work(plan, own), time = (tile_work(plan, before) + one / NEARLY) / one;
+    const int64_t tiles = own->most_early > 0 ? flp_int64_smaller(time, own->most_early) : time;
+
+    if (idle * tiles == 0 || shape.tiles < idle * tiles + shape.clusters)
+        return (flp_head_start){ 0, 0 };
+    return (flp_head_start){ (int32_t)idle, (int32_t)tiles };
 }
 
 flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_tile_launch *launch, CUstream stream)

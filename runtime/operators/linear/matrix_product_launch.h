@@ -39,6 +39,23 @@ typedef struct {
 } flp_tile_shape;
 flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const flp_tile_launch *launch);
 
+/* The tiles of one launch of the plan's kernel of a role, sums over `inner`. */
+typedef struct {
+    flp_role role;
+    int64_t rows, columns, inner;
+    int64_t head_tiles; /* of them so many have been dealt before the others, to who began early */
+    int64_t most_early; /* > 0: who begins early can multiply so many tiles, or fewer, before it has to wait */
+} flp_tile_work;
+
+/* So many clusters begin early, and have time for so many tiles. */
+typedef struct {
+    int32_t workers, tiles;
+} flp_head_start;
+
+/* What the last round of the launch before leaves idle: clusters without a tile, and of this launch's tiles as many as they have time for until the others are
+ * through. Nothing where there is no such time, or too few tiles for the others. */
+flp_head_start flp_tile_launch_head_start(const flp_plan *plan, const flp_tile_work *before, const flp_tile_work *own);
+
 /* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one.
  * tuned: what the plan's tuning says of it; 0: nothing. */
 int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes, int32_t tuned);
