@@ -40,6 +40,9 @@ function kernel.check(spec, arch)
     if spec.bv == 192 and spec.cluster > 1 and spec.ragged and spec.adds and spec.out ~= "f32" then
       return nil, "bv = 192, c = 2: more accumulators than registers, where 16 bits are added to rows that end within 16 bytes"
     end
+    if spec.bv == 192 and spec.cluster > 1 and spec.targets == "in_rows" and (spec.out == "f32" or spec.ragged) then
+      return nil, "bv = 192, c = 2: more accumulators than registers, where targets are looked up for fp32 or for rows that end within 16 bytes"
+    end
     if spec.bv == 192 and spec.cluster == 1 and spec.in_step and spec.adds then
       return nil, "bv = 192, c = 1: more accumulators than registers, where clusters keep in step and a sum is added"
     end

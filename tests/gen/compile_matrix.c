@@ -21,6 +21,8 @@
 #define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
 #define HOPPER_PRODUCT_TILES "{bm64.bv256.c1.p4|bm128.bv256.c1.p4|bm128.bv256.c2.p4}"
 #define TURN_PRODUCT_TILES "{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4|bm128.wg128.bv192.c2.p4}"
+/* Of these, what has registers left for more than a plain product. */
+#define LEAN_PRODUCT_TILES "{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4}"
 #define PORTABLE_PRODUCT_TILES "{bm64|bm128}.bv128.c1.p4"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"
 
@@ -106,9 +108,10 @@ static const char *const patterns[] = {
 
     "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_f32.adds.sm_90a",
     "matrix_product.bf16." TURN_PRODUCT_TILES "{|.b_transposed}.out_f32{|.adds}.sm_90a",
-    "matrix_product.bf16." TURN_PRODUCT_TILES ".a_transposed.b_transposed{.out_bf16|.out_f32.adds}.targets_in_rows.sm_90a",
-    "matrix_product.f16." TURN_PRODUCT_TILES ".a_transposed.b_transposed{.out_f32|.out_f16.ragged|.out_f16.adds}.targets_in_rows.sm_90a",
-    "matrix_product.f16.{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4}.a_transposed.b_transposed.out_f16.adds.ragged.targets_in_rows.sm_90a",
+    "matrix_product.bf16." TURN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
+    "matrix_product.bf16." LEAN_PRODUCT_TILES ".a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
+    "matrix_product.f16." TURN_PRODUCT_TILES ".a_transposed.b_transposed.out_f16.adds.targets_in_rows.sm_90a",
+    "matrix_product.f16." LEAN_PRODUCT_TILES ".a_transposed.b_transposed{.out_f32|.out_f16.ragged|.out_f16.adds.ragged}.targets_in_rows.sm_90a",
     "matrix_product.f16." TURN_PRODUCT_TILES ".b_transposed{.out_bf16|.out_f16.ragged}.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_bf16|.out_f32.adds}.targets_in_columns.sm_90a",
     "matrix_product.f16.bm128.wg128.bv128.{c1|c2}.p4.out_f16.targets_of_rows.sm_90a",
@@ -121,8 +124,9 @@ static const char *const patterns[] = {
     "matrix_product.bf16." TURN_PRODUCT_TILES ".b_transposed.out_bf16{|.ragged}.in_step.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.out_bf16{|.ragged}.in_step.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed{.out_bf16|.out_f32}{|.adds}{|.ragged}.in_step.{targets_in_rows|targets_in_columns}.sm_90a",
-    "matrix_product.bf16." TURN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16{|.ragged}.in_step.targets_in_rows.sm_90a",
-    "matrix_product.bf16.bm128.wg128.{bv128.c2.p5|bv192.c2.p4}.a_transposed.b_transposed.out_f32.adds{|.ragged}.in_step.targets_in_rows.sm_90a",
+    "matrix_product.bf16." TURN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16.in_step.targets_in_rows.sm_90a",
+    "matrix_product.bf16." LEAN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16.ragged.in_step.targets_in_rows.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds{|.ragged}.in_step.targets_in_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_bf16|.out_f32.adds}.in_step.targets_in_columns.sm_90a",
     "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32.adds{|.vec4|.vec2}.sm_80",
     "matrix_product.bf16.bm128.bv128.c1.p4.a_transposed.b_transposed{.out_bf16.adds|.out_f32}.{targets_in_rows|targets_in_columns}.sm_80",

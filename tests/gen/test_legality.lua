@@ -82,6 +82,8 @@ function TestLegality.test_each_rule_of_the_hopper_product_refuses()
     { { wg = 128, bv = 256 }, "bv = 256", "128 or 192" },
     { { wg = 128, bv = 192, cluster = 2, targets = "of_rows" }, "bv = 192", "more accumulators than registers" },
     { { wg = 128, bv = 192, cluster = 1, b_transposed = true, targets = "in_columns" }, "bv = 192", "targets" },
+    { { wg = 128, bv = 192, cluster = 2, b_transposed = true, targets = "in_rows", out = "f32" }, "bv = 192", "fp32" },
+    { { wg = 128, bv = 192, cluster = 2, b_transposed = true, targets = "in_rows", ragged = true }, "bv = 192", "16 bytes" },
     { { wg = 128, bv = 192, cluster = 2, out = "bf16", adds = true, ragged = true }, "c = 2", "rows that end within 16 bytes" },
     { { wg = 128, bv = 192, cluster = 1, a_transposed = true, b_transposed = true, in_step = true, adds = true, targets = "in_rows" }, "c = 1", "keep in step" },
     { { wg = 128, bv = 128, filter = true }, "wg = 128", "a filter" },
