@@ -97,7 +97,7 @@ end
 -- of the L2; of sums of 8,000 and more, which are stored once, the two weigh the same: bench/results/NOTES.md.
 local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" and not p.dv and not p.grad_filter_eps end
 
--- Sums over few rows are short, too, and storing a tile of grad_weight is then a twentieth of computing it. Sustained 2 to 3 % of a step at 1024 and 2048 rows,
+-- Sums over few rows are short, too, and storing a tile of grad_weight is then a tenth of computing it. Sustained 2 to 3 % of a step at 1024 and 2048 rows,
 -- in burst 0.7 % less. At 4096 it is 1 to 2 % and 2 % less, so that there is nothing to choose: bench/results/NOTES.md.
 local most_rows_of_short_sums, short_sums_group = 2048, 16
 local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.dv or p.grad_filter_eps or p.hidden_first) end

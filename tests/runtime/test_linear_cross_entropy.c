@@ -11,6 +11,7 @@
 #include "fake_library.h"
 #include "operator_call.h"
 #include "operators/linear/linear_logp_backward.h"
+#include "params/linear_logp_backward.h"
 #include "params/matrix_product.h"
 
 enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
@@ -496,6 +497,75 @@ static void clusters_of_long_products_keep_in_step(void **state)
     fake_driver.on_launch = NULL;
 }
 
+/* The launches of the chunks: derivatives, grad_hidden's and grad_weight's products (d, h, w), and the head start of each. */
+typedef struct {
+    char kind;
+    int workers, tiles;
+} started;
+static started starts[128];
+static int start_count;
+
+static void note_start(const fake_launch *launch)
+{
+    started *to = &starts[start_count];
+
+    if (strstr(launch->kernel, "grad_logits")) {
+        const flp_grad_logits_params *params = launch->parameters[3]; /* behind three maps */
+        *to = (started){ 'd', params->head_workers, params->head_tiles };
+    } else if (strstr(launch->kernel, "matrix_product")) {
+        const flp_matrix_product_params *params = launch->parameters[3];
+        *to = (started){ strstr(launch->kernel, "targets_in_rows") ? 'w' : 'h', params->head_workers, params->head_tiles };
+    } else {
+        return;
+    }
+    if (start_count < 127)
+        start_count++;
+}
+
+/* The second chunk of derivatives of a step at so many rows, and its products. */
+static const started *second_chunk(int64_t rows)
+{
+    int chunks = 0, i = 0;
+
+    problem.backward.forward.rows = args.rows = rows;
+    problem.backward.forward.hidden = 4096;
+    problem.backward.forward.vocab = 128256;
+    problem.backward.grad_bias = FLP_NONE;
+    args.grad_bias = NULL;
+    operator_call_make_plan();
+    fake_driver.on_launch = note_start;
+    start_count = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    fake_driver.on_launch = NULL;
+    while (i < start_count && !(starts[i].kind == 'd' && ++chunks == 2))
+        i++;
+    assert_in_range(i, 1, start_count - 3);
+    return &starts[i];
+}
+
+static void assert_start(char kind, int workers, int tiles, started actual)
+{
+    assert_int_equal(kind, actual.kind);
+    assert_int_equal(workers, actual.workers);
+    assert_int_equal(tiles, actual.tiles);
+}
+
+/* Of an H200's 66 clusters grad_hidden's 512 tiles leave 16 idle; grad_weight's 528 but for those 16 leave as many, 32 blocks. At 16384 rows 1024 tiles leave 32
+ * idle, for less than one of grad_weight's. */
+static void who_is_idle_begins_with_the_next_launch(void **state)
+{
+    const started *chunk = second_chunk(8192);
+
+    (void)state;
+    assert_start('d', 32, 2, chunk[0]);
+    assert_start('h', 0, 0, chunk[1]);
+    assert_start('w', 16, 1, chunk[2]);
+    chunk = second_chunk(16384);
+    assert_start('d', 64, 2, chunk[0]);
+    assert_start('w', 0, 0, chunk[1]);
+    assert_start('h', 0, 0, chunk[2]);
+}
+
 static void grad_hidden_comes_first_where_there_is_room(void **state)
 {
     const int rows = (int)args.rows;
@@ -629,6 +699,7 @@ int main(void)
         TEST(all_launches_are_on_the_stream, start_on_gpu),
         TEST(grad_hidden_comes_first_where_there_is_room, start_on_gpu),
         TEST(clusters_of_long_products_keep_in_step, start_on_gpu),
+        TEST(who_is_idle_begins_with_the_next_launch, start_on_gpu),
         TEST(without_gradients_the_rows_are_brought_together_too, start_on_gpu),
         TEST(without_gradients_the_workspace_holds_the_rows_that_count, start_on_gpu),
         TEST(rows_in_chunks_share_what_can_be_done_at_once, start_on_gpu),
