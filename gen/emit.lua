@@ -93,6 +93,7 @@ local conditions = {
   targets = function(spec) return spec.targets end,
   turns = function(spec) return spec.wg and spec.bm == spec.wg end,
   vocabulary_targets = tile_config.looks_targets_up,
+  softcap = function(spec) return spec.softcap end,
   single = function(spec) return spec.cluster == 1 end,
   clustered = function(spec) return spec.cluster > 1 end,
 }
@@ -139,6 +140,7 @@ local function manifest_lines(spec, kernel, n, name)
   local local_bytes = 0
   for _, entry in ipairs(kernel.templates) do
     if entry == "values_in_memory" then local_bytes = 2 * (n.warp_columns or spec.bv) end -- a fragment's accumulators of a thread
+    if entry[1] == "segment_beyond_softcap" and wanted(spec, entry) then local_bytes = logits_config.lane_bytes(spec) end
   end
   local lines = {
     "variant " .. variant.format(spec),

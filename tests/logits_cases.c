@@ -162,6 +162,13 @@ static const flp_logits_case edges[] = {
     { .name = "more segments than a block holds", .problem = { .dtype = FLP_BF16, .rows = 2, .vocab = 1100003, .argmax = 1, .entropy = 1 } },
     { .name = "more segments than a block holds, f32", .problem = { .dtype = FLP_F32, .rows = 2, .vocab = 530000 } },
 
+    { .name = "later logits beyond the softcap",
+      .values = FLP_LOGITS_STEP_40,
+      .rows = FLP_LOGITS_UNEVEN,
+      .problem = { .dtype = FLP_BF16, .softcap = 30, .argmax = 1, .entropy = 1 } },
+    { .name = "later logits beyond the softcap, long rows",
+      .values = FLP_LOGITS_STEP_40,
+      .problem = { .dtype = FLP_F16, .rows = 5, .vocab = 26000, .softcap = 30 } },
     { .name = "far beyond the softcap, f32", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_F32, .softcap = 0.25, .entropy = 1 } },
     { .name = "far beyond the softcap, bf16", .problem = { .dtype = FLP_BF16, .softcap = 0.25 } },
 };

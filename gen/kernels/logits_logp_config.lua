@@ -14,7 +14,8 @@ local shared_segments = 512
 
 local head = {
   "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "shifts_vectors", "shifted_vectors" }, "largest",
-  "target_share", "logit_bounds", "hyperbolic_tangent", "logits_row", "logits_segment", "logits_merge",
+  "target_share", "logit_bounds", { only = "softcap", "magnitudes" }, { only = "softcap", "local_memory" }, { only = "softcap", "hyperbolic_tangent" },
+  { only = "softcap", "softcap" }, "logits_row", "logits_segment", { only = "softcap", "segment_beyond_softcap" }, "logits_merge",
 }
 
 local function columns(spec, vectors) return 32 * vectors * 16 // cxx.bytes[spec.dtype] end
@@ -25,6 +26,9 @@ function config.segment_columns(spec) return columns(spec, segment_vectors) end
 function config.half_columns(spec) return columns(spec, segment_vectors // 2) end
 
 local function held_vectors(spec) return spec.half and segment_vectors // 2 or segment_vectors end
+
+-- Of a segment in one lane.
+function config.lane_bytes(spec) return 16 * held_vectors(spec) end
 
 -- Shared memory of so many rows at a time: sums of float2, float2 for the argmax, one float for the entropy.
 function config.shared_bytes(spec, rows)
@@ -64,7 +68,8 @@ function config.is_shifted(spec) return spec.vec and not config.is_staged(spec) 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more. Blocks of four warps are five with 96, as many as their
 -- shared memory allows; of wider ones two have room for 128.
 local function registers_for(spec, lean)
-  if spec.softcap and rewrites[spec.operator] or config.is_shifted(spec) and spec.entropy then return 168 end
+  if config.is_shifted(spec) and spec.entropy and (rewrites[spec.operator] or not spec.softcap) then return 168 end
+  if spec.softcap and spec.w == 4 then return 96 end
   if spec.softcap or spec.argmax and config.is_shifted(spec) or spec.entropy and not config.is_staged(spec) then return 128 end
   if spec.entropy or spec.argmax and cxx.bytes[spec.dtype] == 4 then return spec.w == 4 and 96 or 128 end
   return lean
@@ -80,11 +85,11 @@ function config.launch(spec, shared_bytes, lean)
   }
 end
 
--- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of rows at any address five, as the argmax of fp32 (0.957
--- of a read in place of 0.945).
+-- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of rows at any address and of a softcap five, as the argmax
+-- of fp32 (0.957 of a read in place of 0.945).
 function config.block_warps(spec)
   local lean = not spec.vec and not config.is_staged(spec) and not (spec.argmax and spec.dtype == "f32")
-  return lean and registers_for(spec, 80) <= 128 and 8 or 4
+  return lean and not spec.softcap and registers_for(spec, 80) <= 128 and 8 or 4
 end
 
 -- How many blocks each of few rows has: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8
@@ -107,7 +112,7 @@ end
 
 -- What decides a row's bits: the segments. Neither the loads' width nor the block's size does.
 function config.numerics(name, spec)
-  return ("%s.r3.%s.x%d"):format(name, spec.dtype, config.segment_columns(spec))
+  return ("%s.%s.%s.x%d"):format(name, spec.softcap and "r4" or "r3", spec.dtype, config.segment_columns(spec))
 end
 
 -- The sums of so many rows, as a banner tells of them.

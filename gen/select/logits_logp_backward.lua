@@ -17,14 +17,18 @@ local function fused(p, arch_name)
   end
   local cluster = 1
   while cluster < 8 and segments > cluster * cluster_warps do cluster = cluster * 2 end
-  -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; options, and fp32 rows at any address, want registers.
+  -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; the entropy, and rows at any address, want registers. With a softcap
+  -- 16 for as many segments are faster than 19 or 15: bf16 4096 x 131072 at 0.70, 0.64 and 0.60 of a copy's speed, 8192 x 32768 at 0.76, 0.59 and 0.59.
   local narrow, aligned = p.element_bytes == 2, logits_logp.vector_bytes(p) == 16
-  local warps = p.softcap and (narrow and 8 or 12) or p.entropy and 16 or narrow and 20 or aligned and cluster_warps + 1 or 16
+  local warps
+  if p.softcap then warps = (aligned or narrow and not p.entropy) and cluster_warps + 1 or narrow and 8 or cluster_warps
+  elseif p.entropy then warps = cluster_warps
+  else warps = narrow and 20 or aligned and cluster_warps + 1 or cluster_warps end
   return { role = "fused", operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
 end
 
 -- Many small blocks where the lse is known: 4096 x 131072 of bf16 at 0.956 of a copy's speed with 3 warps, 0.949 with 2, 0.931 with 4, 0.925 with 8; a softcap's
--- arithmetic wants 2 (0.646, 0.600, 0.573, 0.572). bench/results/NOTES.md.
+-- arithmetic wants 2, of 128 registers (0.956; with 4 and 96 0.918). bench/results/NOTES.md.
 local function gradient(p)
   local aligned = logits_logp.vector_bytes(p) == 16
   return { role = "gradient", operator = "logits_logp_gradient", w = p.softcap and 2 or aligned and 3 or 4 }

@@ -68,22 +68,31 @@ template <class Config, bool large> __device__ __forceinline__ float element_gra
     return gradient_of<Config, large>(capped, scale, factors) * slope;
 }
 
+// Of a logit within the softcap.
+template <class Config> __device__ __forceinline__ float gradient_within(float logit, const LogitsScale &scale, const LogitsFactors &factors) {
+    if constexpr (Config::has_softcap) {
+        float slope, capped = Segment<Config>::softcap_of(scale).of_within(logit, slope);
+        return gradient_of<Config, false>(capped, scale, factors) * slope;
+    } else {
+        return gradient_of<Config, false>(logit, scale, factors);
+    }
+}
+
 // The segment's logits become gradients, all but the target's, which is written behind it.
 template <class Config> __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
     using Element = typename Config::element;
-    constexpr int elements = Segment<Config>::elements;
-#pragma unroll
-    for (int j = 0; j < Segment<Config>::vectors; j++) {
-        float z[elements];
-        widen<Element>(segment.data[j], z);
-#pragma unroll
-        for (int i = 0; i < elements; i++) z[i] = element_gradient<Config, false>(z[i], scale, factors);
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if constexpr (sizeof(Element) == 4) segment.data[j].words[i] = __float_as_uint(z[i]);
-            else segment.data[j].words[i] = round_pair<Element>(z[2 * i], z[2 * i + 1]);
+    if constexpr (Config::has_softcap) {
+        SegmentInMemory<Config> in_memory;
+        if (rarely(!segment.is_within_softcap(scale, in_memory))) {
+            in_memory.lay_down(segment);
+            in_memory.change([&](float z) { return element_gradient<Config, false>(z, scale, factors); });
+            in_memory.take_up(segment);
+            return;
         }
     }
+#pragma unroll
+    for (int j = 0; j < Segment<Config>::vectors; j++)
+        change_elements<Element>(segment.data[j], [&](float z) { return gradient_within<Config>(z, scale, factors); });
 }
 
 // The same where factors.large: from memory to memory, which may be the same, so that a kernel has the loop over its registers once.

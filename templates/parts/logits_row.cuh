@@ -60,26 +60,18 @@ private:
     __device__ __forceinline__ explicit LogitsRow(int number) : place(number), source(number), target(bad) {}
 };
 
+// softcap.cuh, emitted where Config::has_softcap.
+template <class Config> struct Softcap;
+
 // slope: the softcap's derivative.
 template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale, float &slope) {
     slope = 1;
-    if constexpr (Config::has_softcap) return rounded_product(scale.softcap, hyperbolic_tangent(logit * scale.inverse_softcap, slope));
+    if constexpr (Config::has_softcap) return Softcap<Config>{scale.softcap, scale.inverse_softcap}.of(logit, slope);
     return logit;
 }
 template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {
     float slope;
     return soften<Config>(logit, scale, slope);
-}
-
-// Those of a warp, by the same bits.
-template <class Config, int count> __device__ __forceinline__ void soften_all(float (&logits)[count], const LogitsScale &scale) {
-    if constexpr (Config::has_softcap) {
-#pragma unroll
-        for (int i = 0; i < count; i++) logits[i] *= scale.inverse_softcap;
-        hyperbolic_tangents<count>(logits);
-#pragma unroll
-        for (int i = 0; i < count; i++) logits[i] = rounded_product(scale.softcap, logits[i]);
-    }
 }
 
 // Powers of two are counted from a logit, the origin: 2^z2 = 2^k 2^(z2 - k), where k is the integer nearest to the origin's z2. One product and one

@@ -24,15 +24,26 @@ template <class Config> __device__ __forceinline__ Vector load_logits(const type
     else return load_once(from);
 }
 
+// Each of a vector's, rounded to nearest.
+template <class Element, class Change> __device__ __forceinline__ void change_elements(Vector &vector, Change change) {
+    float z[vector_elements<Element>];
+    widen<Element>(vector, z);
+#pragma unroll
+    for (float &value : z) value = change(value);
+    vector = narrow<Element>(z);
+}
+
+// segment_beyond_softcap.cuh, emitted where Config::has_softcap.
+template <class Config> struct SegmentInMemory;
+
 template <class Config> struct Segment {
     using Element = typename Config::element;
     static constexpr int elements = vector_elements<Element>, vectors = Config::segment_vectors;
     static constexpr int columns = 32 * elements * vectors;
     Vector data[vectors];
-    int left;                                 // columns up to the vocabulary's end, at most all
-    u32 gone[(vectors * elements + 31) / 32]; // has_softcap: a bit for each of the lane's elements that has no part in the sums
-    u32 behind;                               // is_shifted: as shift_vectors wants it
-    int shift;                                // is_shifted: bytes that the segment begins behind a multiple of 16
+    int left;   // columns up to the vocabulary's end, at most all
+    u32 behind; // is_shifted: as shift_vectors wants it
+    int shift;  // is_shifted: bytes that the segment begins behind a multiple of 16
 
     __device__ __forceinline__ static int column(int j) { return (j * 32 + lane_index()) * elements; }
 
@@ -136,34 +147,31 @@ template <class Config> struct Segment {
         for (int j = 0; j < some; j++) {
             float z[elements];
             widen<Element>(data[j], z);
-            soften_all<Config>(z, scale);
 #pragma unroll
             for (int i = 0; i < elements; i++) {
-                float logit = z[i];
-                int at = j * elements + i;
-                if constexpr (Config::has_softcap)
-                    if (gone[at / 32] >> at % 32 & 1) logit = -infinity; // softcap(-inf) is finite
-                visit(logit, at);
+                if constexpr (Config::has_softcap) z[i] = softcap_of(scale).of_within(z[i]);
+                visit(z[i], j * elements + i);
             }
         }
+    }
+
+    // Softened where no logit is beyond the softcap, as in nearly all segments; the others' are softened by segment_beyond_softcap.cuh.
+    __device__ __forceinline__ static Softcap<Config> softcap_of(const LogitsScale &scale) { return {scale.softcap, scale.inverse_softcap}; }
+    __device__ __forceinline__ bool is_within_softcap(const LogitsScale &scale, SegmentInMemory<Config> &in_memory) const {
+        float largest = 0;
+        if (left < columns) {
+            in_memory.lay_down(*this);
+            in_memory.visit(left, [&](float z, int) { largest = fmaxf(largest, fabsf(z)); });
+        } else {
+            largest = Softcap<Config>::largest_magnitude(data);
+        }
+        return !warp_any(!softcap_of(scale).is_within(largest));
     }
 
     // place: the target's column in the segment, or outside of it. Its logit must not be a term of the sums.
     __device__ __forceinline__ void leave_out(int place) {
         bool is_here = (u32)place < (u32)columns;
-        int own = place - lane_index() * elements; // its column in the vectors of the first lane, where this lane has it
-        if constexpr (Config::has_softcap) {
-#pragma unroll
-            for (u32 &word : gone) word = 0;
-            if (left >= columns && !is_here) return;
-#pragma unroll
-            for (int j = 0; j < vectors; j++)
-#pragma unroll
-                for (int i = 0; i < elements; i++) {
-                    int at = j * elements + i;
-                    if (column(j) + i >= left || (is_here && own == j * 32 * elements + i)) gone[at / 32] |= 1u << at % 32;
-                }
-        } else if (is_here) {
+        if (is_here) {
             constexpr int bits = 8 * sizeof(Element);
             int vector = place / (32 * elements), word = place % elements * bits / 32; // of all lanes: a branch skips the other vectors
             u32 part = (bits == 32 ? 0xffffffffu : 0xffffu) << place * bits % 32, parts[4];
@@ -264,19 +272,30 @@ template <class Config> struct Segment {
         LogitsSums sums;
         int first = index * columns;
         put_together();
-        leave_out(target - first);
-        sums.origin = find_origin<1>(scale);
-        bool is_exact = false;
-        do {
-            make_words_opaque();
-            if (is_exact) sums.origin = find_origin<vectors>(scale);
-            make_words_opaque();
-            add_powers(scale, sums);
-            if (is_exact) break;
-            is_exact = !(sums.sum < safe_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
-        } while (is_exact);
-        if (rarely(is_exact) && sums.origin != -infinity && is_large(power_of(sums.origin, scale)))
-            add_large_powers(logits + first, target - first, scale, sums);
+        bool is_beyond = false;
+        if constexpr (Config::has_softcap) {
+            SegmentInMemory<Config> in_memory;
+            is_beyond = rarely(!is_within_softcap(scale, in_memory));
+            if (is_beyond) {
+                in_memory.lay_down(*this);
+                in_memory.sum_up(left, target - first, scale, sums);
+            }
+        }
+        if (!is_beyond) {
+            leave_out(target - first);
+            sums.origin = find_origin<1>(scale);
+            bool is_exact = false;
+            do {
+                make_words_opaque();
+                if (is_exact) sums.origin = find_origin<vectors>(scale);
+                make_words_opaque();
+                add_powers(scale, sums);
+                if (is_exact) break;
+                is_exact = !(sums.sum < safe_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
+            } while (is_exact);
+            if (rarely(is_exact) && sums.origin != -infinity && is_large(power_of(sums.origin, scale)))
+                add_large_powers(logits + first, target - first, scale, sums);
+        }
         make_words_opaque();
         if constexpr (Config::wants_argmax) find_best(first, sums);
         return sums;

@@ -20,7 +20,7 @@ function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_a_combine_and
     "logits_logp.bf16.w8.sm_90a", "logits_logp_combine.bf16.w8.sm_90a", "logits_logp_cluster.bf16.c16.w8.sm_90a",
   })
   luaunit.assertEquals(kernels("logits_logp:f16:n4096:v131072:softcap30:argmax:entropy", 89), {
-    "logits_logp.f16.w8.softcap.argmax.entropy.sm_89", "logits_logp_combine.f16.w8.softcap.argmax.entropy.sm_89",
+    "logits_logp.f16.w4.softcap.argmax.entropy.sm_89", "logits_logp_combine.f16.w8.softcap.argmax.entropy.sm_89",
   })
 end
 

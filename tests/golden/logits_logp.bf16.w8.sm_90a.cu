@@ -36,7 +36,6 @@ struct Config {
 #line 1 "templates/parts/largest.cuh"
 #line 1 "templates/parts/target_share.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
-#line 1 "templates/parts/hyperbolic_tangent.cuh"
 #line 1 "templates/parts/logits_row.cuh"
 #line 1 "templates/parts/logits_segment.cuh"
 #line 1 "templates/parts/logits_merge.cuh"

@@ -1,0 +1,66 @@
+// A segment with logits beyond the softcap, in a thread's own memory: there a loop over them is a loop. In registers it would be a copy of the code for each
+// logit, and few segments need it.
+// Config: as for a segment
+template <class Config> struct SegmentInMemory {
+    using Segment = Segment<Config>;
+    using Element = typename Config::element;
+    static constexpr int elements = Segment::elements, vectors = Segment::vectors;
+    alignas(16) float words[4 * vectors];
+
+    __device__ __forceinline__ void lay_down(const Segment &segment) {
+#pragma unroll
+        for (int j = 0; j < vectors; j++) put(j, segment.data[j]);
+    }
+    __device__ __forceinline__ void take_up(Segment &segment) const {
+#pragma unroll
+        for (int j = 0; j < vectors; j++) segment.data[j] = at(j);
+    }
+
+    __device__ __forceinline__ void put(int j, const Vector &vector) {
+        store_local(&words[4 * j], __uint_as_float(vector.words[0]), __uint_as_float(vector.words[1]), __uint_as_float(vector.words[2]),
+                    __uint_as_float(vector.words[3]));
+    }
+    __device__ __forceinline__ Vector at(int j) const {
+        float x, y, z, w;
+        load_local(&words[4 * j], x, y, z, w);
+        return {{__float_as_uint(x), __float_as_uint(y), __float_as_uint(z), __float_as_uint(w)}};
+    }
+
+    // visit(z, column): a logit before the softcap and its column in the segment, of this lane's elements in the first `left` columns.
+    template <class Visit> __device__ __forceinline__ void visit(int left, Visit visit) const {
+#pragma unroll 1
+        for (int j = 0; j < vectors; j++) {
+            float z[elements];
+            widen<Element>(at(j), z);
+#pragma unroll
+            for (int i = 0; i < elements; i++)
+                if (Segment::column(j) + i < left) visit(z[i], Segment::column(j) + i);
+        }
+    }
+
+    // To all of the lane's elements.
+    template <class Change> __device__ __forceinline__ void change(Change change) {
+#pragma unroll 1
+        for (int j = 0; j < vectors; j++) {
+            Vector vector = at(j);
+            change_elements<Element>(vector, change);
+            put(j, vector);
+        }
+    }
+
+    // The sums, from the largest logit of all, without the one in column `place`.
+    __device__ __forceinline__ void sum_up(int left, int place, const LogitsScale &scale, LogitsSums &sums) const {
+        float largest = -infinity;
+        visit(left, [&](float z, int column) {
+            if (column != place) largest = fmaxf(largest, z);
+        });
+        sums.origin = soften<Config>(warp_largest(largest), scale);
+        sums.sum = sums.moment = 0;
+        visit(left, [&](float z, int column) {
+            float d = distance(soften<Config>(z, scale), sums.origin, scale), power = column == place ? 0 : exp2_approximate(d);
+            sums.sum += power;
+            if constexpr (Config::has_entropy) sums.moment = fmaf(power, fmaxf(d, lowest_power), sums.moment);
+        });
+        Segment::add_lanes(sums);
+    }
+};
