@@ -48,6 +48,11 @@ static const flp_logits_case quick[] = {
     { .name = "a cluster of two", .problem = { .dtype = FLP_BF16, .rows = 70, .vocab = 40968, .entropy = 1 } },
     { .name = "a cluster of two, odd", .rows = FLP_LOGITS_INDEXED, .problem = { .dtype = FLP_BF16, .rows = 70, .vocab = 36869 } },
     { .name = "a cluster of eight", .problem = { .dtype = FLP_F32, .rows = 18, .vocab = 66000 } },
+    { .name = "a cluster of one, beyond a softcap", .problem = { .dtype = FLP_BF16, .rows = 140, .vocab = 20480, .softcap = 1 } },
+    { .name = "a cluster of two, partly beyond a softcap",
+      .values = FLP_LOGITS_STEP_40,
+      .rows = FLP_LOGITS_IGNORED,
+      .problem = { .dtype = FLP_F16, .rows = 70, .vocab = 36869, .softcap = 30, .entropy = 1 } },
     { .name = "one row", .problem = { .dtype = FLP_BF16, .rows = 1, .vocab = 70003, .argmax = 1, .entropy = 1 } },
     { .name = "many rows of a team", .problem = { .dtype = FLP_BF16, .rows = 1300, .vocab = 16384 } },
 };
