@@ -89,7 +89,8 @@ end
 -- of fp32 (0.957 of a read in place of 0.945).
 function config.block_warps(spec)
   local lean = not spec.vec and not config.is_staged(spec) and not (spec.argmax and spec.dtype == "f32")
-  return lean and not spec.softcap and registers_for(spec, 80) <= 128 and 8 or 4
+  local is_wide = not spec.softcap or spec.operator == "logits_logp_cluster" -- a warp for each segment of a row
+  return lean and is_wide and registers_for(spec, 80) <= 128 and 8 or 4
 end
 
 -- How many blocks each of few rows has: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8

@@ -17,8 +17,9 @@ local function fused(p, arch_name)
   end
   local cluster = 1
   while cluster < 8 and segments > cluster * cluster_warps do cluster = cluster * 2 end
-  -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; the entropy, and rows at any address, want registers. With a softcap
-  -- 16 for as many segments are faster than 19 or 15: bf16 4096 x 131072 at 0.70, 0.64 and 0.60 of a copy's speed, 8192 x 32768 at 0.76, 0.59 and 0.59.
+  -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; the entropy, and rows at any address, want registers. With a
+  -- softcap 16 for as many segments are faster than 19 or 15 (on an H100, bf16 4096 x 131072 at 0.70, 0.64 and 0.60 of a copy's speed, 8192 x 32768 at 0.76,
+  -- 0.59 and 0.59).
   local narrow, aligned = p.element_bytes == 2, logits_logp.vector_bytes(p) == 16
   local warps
   if p.softcap then warps = (aligned or narrow and not p.entropy) and cluster_warps + 1 or narrow and 8 or cluster_warps
@@ -27,8 +28,8 @@ local function fused(p, arch_name)
   return { role = "fused", operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
 end
 
--- Many small blocks where the lse is known: 4096 x 131072 of bf16 at 0.956 of a copy's speed with 3 warps, 0.949 with 2, 0.931 with 4, 0.925 with 8; a softcap's
--- arithmetic wants 2, of 128 registers (0.956; with 4 and 96 0.918). bench/results/NOTES.md.
+-- Many small blocks where the lse is known: 4096 x 131072 of bf16 at 0.956 of a copy's speed with 3 warps, 0.949 with 2, 0.931 with 4, 0.925 with 8; a
+-- softcap's arithmetic wants 2, of 128 registers (on an H100 0.956; 4 of 96 0.918). bench/results/NOTES.md.
 local function gradient(p)
   local aligned = logits_logp.vector_bytes(p) == 16
   return { role = "gradient", operator = "logits_logp_gradient", w = p.softcap and 2 or aligned and 3 or 4 }

@@ -3,7 +3,7 @@
 #define FLP_JIT_COMPILE_ORDER_H
 
 /* 0: a variant of the kernels that take longest; more: of shorter ones; FLP_COMPILE_RANKS - 1: of all others, each of which is done soon. */
-enum { FLP_COMPILE_RANKS = 9 };
+enum { FLP_COMPILE_RANKS = 13 };
 int flp_compile_rank(const char *variant);
 
 /* order[0 .. count - 1]: the numbers 0 .. count - 1, those of longer compilations first, equals as they come. */

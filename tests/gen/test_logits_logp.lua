@@ -22,6 +22,9 @@ function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_a_combine_and
   luaunit.assertEquals(kernels("logits_logp:f16:n4096:v131072:softcap30:argmax:entropy", 89), {
     "logits_logp.f16.w4.softcap.argmax.entropy.sm_89", "logits_logp_combine.f16.w8.softcap.argmax.entropy.sm_89",
   })
+  luaunit.assertEquals(kernels "logits_logp:bf16:n4096:v256000:softcap30", {
+    "logits_logp.bf16.w4.softcap.sm_90a", "logits_logp_combine.bf16.w8.softcap.sm_90a", "logits_logp_cluster.bf16.c16.w8.softcap.sm_90a",
+  })
 end
 
 -- 16-bit rows at any address, and those with an entropy, come through shared memory where a copy engine brings them.
@@ -89,6 +92,12 @@ function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
     { "f32:n4096:v393220", "logits_logp_fused.f32.w4" }, { "bf16:n4096:v16383", "logits_logp_fused.bf16.w4.vec2" },
     { "bf16:n4096:v50257", "logits_logp_fused_cluster.bf16.c2.w20.vec2" }, { "f32:n4096:v50257", "logits_logp_fused_cluster.f32.c4.w16.vec4" },
     { "bf16:n4096:v131072:gs131073", "logits_logp_fused_cluster.bf16.c4.w20.vec2" },
+    { "bf16:n4096:v131072:softcap30", "logits_logp_fused_cluster.bf16.c4.w17.softcap" },
+    { "bf16:n4096:v131072:softcap30:entropy", "logits_logp_fused_cluster.bf16.c4.w17.softcap.entropy" },
+    { "bf16:n4096:v50257:softcap30", "logits_logp_fused_cluster.bf16.c2.w17.softcap.vec2" },
+    { "bf16:n4096:v50257:softcap30:entropy", "logits_logp_fused_cluster.bf16.c2.w8.softcap.entropy.vec2" },
+    { "f32:n4096:v50257:softcap30", "logits_logp_fused_cluster.f32.c4.w16.softcap.vec4" },
+    { "bf16:n4096:v131072:entropy", "logits_logp_fused_cluster.bf16.c4.w16.entropy" },
   }
   for _, case in ipairs(cases) do
     luaunit.assertEquals(#kernels("logits_logp_backward:" .. case[1] .. ":fused"), 5)
