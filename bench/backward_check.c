@@ -33,9 +33,12 @@ typedef struct {
     void *got;       /* [columns] */
 } gradient;
 
+/* logit: before the softcap. */
 static double derivative(const flp_backward_answer *answer, int64_t row, int64_t entry, double logit)
 {
-    return (double)answer->g[row] * ((answer->targets[row] == entry ? 1 : 0) - exp(logit - (double)answer->lse[row]));
+    const double cap = answer->softcap, tangent = cap > 0 ? tanh(logit / cap) : 0, capped = cap > 0 ? cap * tangent : logit;
+
+    return (double)answer->g[row] * ((answer->targets[row] == entry ? 1 : 0) - exp(capped - (double)answer->lse[row])) * (1 - tangent * tangent);
 }
 
 /* derivatives: from the logits that it holds. */

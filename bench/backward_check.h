@@ -5,7 +5,7 @@
 
 enum { FLP_BACKWARD_CHECKED = 128 };
 
-/* A bf16 or fp16 problem without options on the device, and what the host knows of it. */
+/* A bf16 or fp16 problem without options but these on the device, and what the host knows of it. */
 typedef struct {
     flp_gpu *gpu;
     const flp_gpu_kernels *kernels;
@@ -15,6 +15,7 @@ typedef struct {
     const int64_t *targets;
     const float *g, *lse; /* [N]: of the loss by logp; the forward's */
     double filter_eps;    /* the problem's grad_filter_eps */
+    double softcap;       /* the problem's; 0: none */
 } flp_backward_answer;
 
 /* Each relative to || fp64 || of a row, in the mean (of squares) over the rows looked at; with a filter, to || fp64 || of all of them together. */

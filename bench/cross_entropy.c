@@ -51,6 +51,7 @@ static flp_status parse(const char *text, bench *b)
     b->setting.vocab = backward->forward.vocab;
     b->setting.hidden_dtype = backward->grad_hidden;
     b->setting.weight_dtype = backward->grad_weight;
+    b->setting.softcap = backward->forward.softcap;
     return FLP_OK;
 }
 

@@ -14,9 +14,8 @@
 #include "operators/linear/linear_logp_plan.h"
 #include "regimes.h"
 
-/* LEAST_SOFTCAP: of a logit of 10 it changes 4e-8, so that the reference has none. All bytes of a bias are BIAS_BYTE: a number that is the same for all
- * entries, which changes no logp. */
-enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, LEAST_SOFTCAP = 30000, BIAS_BYTE = 0x3f };
+/* All bytes of a bias are BIAS_BYTE: a number that is the same for all entries, which changes no logp. */
+enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, BIAS_BYTE = 0x3f };
 
 /* The promise of the forward. */
 static const double promised_error = 1e-6;
@@ -86,8 +85,8 @@ flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
     if (status != FLP_OK)
         return status;
     if (problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 || problem->hidden_stride != problem->hidden ||
-        problem->weight_stride != problem->hidden || problem->hidden % 8 != 0 || (problem->softcap != 0 && problem->softcap < LEAST_SOFTCAP))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted rows, [V, D] without gaps, D a multiple of 8, no softcap below %d", text, LEAST_SOFTCAP);
+        problem->weight_stride != problem->hidden || problem->hidden % 8 != 0 || (problem->softcap != 0 && problem->bias_dtype != FLP_NONE))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted rows, [V, D] without gaps, D a multiple of 8, no bias with a softcap", text);
     return FLP_OK;
 }
 
@@ -236,7 +235,7 @@ static flp_status check_rows(forward *f, int count, const int64_t *rows, const f
 
     for (int i = 0; i < count; i++)
         targets[i] = f->targets[rows[i]];
-    status = flp_gpu_reference_compute(f->gpu, &f->kernels, &f->hidden, &f->weight, count, rows, targets, reference);
+    status = flp_gpu_reference_compute(f->gpu, &f->kernels, &f->hidden, &f->weight, f->problem.softcap, count, rows, targets, reference);
     if (status != FLP_OK)
         return status;
     for (int i = 0; i < count; i++) {

@@ -14,8 +14,7 @@ enum { NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, G_STREAM = 33, 
 int flp_gradient_setting_takes(const flp_linear_logp_problem *normal)
 {
     return normal->dtype == FLP_BF16 && normal->bias_dtype == FLP_NONE && normal->weight_layout == FLP_VOCAB_HIDDEN && normal->rows >= 2 &&
-           normal->hidden_stride == normal->hidden && normal->weight_stride == normal->hidden && normal->hidden % 8 == 0 && normal->softcap == 0 &&
-           normal->target_dtype == FLP_I64;
+           normal->hidden_stride == normal->hidden && normal->weight_stride == normal->hidden && normal->hidden % 8 == 0 && normal->target_dtype == FLP_I64;
 }
 
 /* ---- the baseline */
@@ -179,6 +178,7 @@ flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_erro
         .g = b->g_host,
         .lse = b->lse_host,
         .filter_eps = b->filter_eps,
+        .softcap = b->softcap,
     };
     flp_status status = flp_gpu_download(b->gpu, b->lse_host, b->lse, (size_t)b->rows * sizeof(float));
 

@@ -11,6 +11,7 @@ typedef struct {
     int64_t rows, hidden_size, vocab;
     flp_dtype hidden_dtype; /* of grad_hidden */
     flp_dtype weight_dtype; /* of grad_weight; FLP_NONE: it is not wanted */
+    double softcap;         /* 0: none */
     double filter_eps;      /* > 0: the inputs are those of peaked_inputs.h, and the check allows what the filter passes over */
     CUstream stream;
     flp_gpu_kernels kernels;
@@ -22,7 +23,7 @@ typedef struct {
     float *g_host, *lse_host;
 } flp_gradient_setting;
 
-/* rows, hidden_size, vocab, hidden_dtype, weight_dtype, filter_eps and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
+/* rows, hidden_size, vocab, hidden_dtype, weight_dtype, softcap, filter_eps and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
 flp_status flp_gradient_setting_open(flp_gradient_setting *setting);
 void flp_gradient_setting_close(flp_gradient_setting *setting);
 

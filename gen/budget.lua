@@ -83,6 +83,19 @@ function budget.with_kept_statistics(n, spec)
   return n
 end
 
+-- Whether blocks ask for the units of one tile (tickets.cuh): they have a producer each, and their warpgroups no units of their own. Of fp32 the arithmetic
+-- sets the time, and its producer and splitter have no registers for it.
+function budget.takes_tickets(spec)
+  return spec.operator == "linear_logp" and spec.dtype ~= "f32" and spec.cluster == 1 and not (spec.wg and spec.bm == spec.wg)
+end
+
+function budget.with_tickets(n, spec)
+  if not budget.takes_tickets(spec) then return n end
+  take_shared(n, 40, "tickets: which unit is next and the one behind it, and their barriers")
+  align_shared(n, 1024)
+  return n
+end
+
 -- The targets of two tiles: less than the struct's alignment (target_lookahead.cuh).
 function budget.with_target_lookahead(n)
   take_shared(n, 1024, "the targets in this tile and the next, and their barriers")

@@ -10,7 +10,7 @@ local kernel = { dependent_launch = true }
 kernel.templates = {
   "types", "params/linear_logp_backward", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store", "product_tiles", "early_start", "logit_bounds",
-  "row_offset", "hyperbolic_tangent", "local_memory", "values_in_memory", "tile_grad_logits",
+  "row_offset", { only = "softcap", "softcap" }, "local_memory", "values_in_memory", "tile_grad_logits",
   { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
@@ -38,7 +38,7 @@ function kernel.config(spec, n)
 end
 
 -- An element is a sum along k, whatever the tile.
-function kernel.numerics(spec) return ("linear_logp_grad_logits.r2.wgmma_k16.%s.%s"):format(spec.dtype, spec.arch) end
+function kernel.numerics(spec) return ("linear_logp_grad_logits.%s.wgmma_k16.%s.%s"):format(spec.softcap and "r3" or "r2", spec.dtype, spec.arch) end
 
 function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_grad_logits(spec), "column tiles") end
 

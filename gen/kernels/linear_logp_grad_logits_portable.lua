@@ -7,7 +7,7 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/linear_logp_backward" }, {
-  "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", "hyperbolic_tangent", "local_memory",
+  "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", { only = "softcap", "softcap" }, "local_memory",
   "values_in_memory", "tile_grad_logits", "linear_logp_grad_logits",
 })
 kernel.parameters = { { "GradLogitsParams", "params" } }
@@ -22,7 +22,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_grad_logits.r2.%s.%s.%s"):format(portable_tile.product(spec), spec.dtype, spec.arch)
+  return ("linear_logp_grad_logits.%s.%s.%s.%s"):format(spec.softcap and "r3" or "r2", portable_tile.product(spec), spec.dtype, spec.arch)
 end
 
 function kernel.about(spec, n) return tile_config.about_portable(spec, n, tile_config.computes_grad_logits(spec), "column tiles") end

@@ -9,12 +9,12 @@ kernel.templates = tile_config.join({
   "types", "params/linear_logp", "target", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, { only = "f32", "ldmatrix" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
   { only = "turns", "turns" },
-}, tile_config.statistics_templates, { "statistics_kernel", "linear_logp" })
+}, tile_config.statistics_templates, { { only = "tickets", "tickets" }, "statistics_kernel", "linear_logp" })
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "LinearLogpParams", "params" },
 }
 
-function kernel.derive(spec) return budget.with_kept_statistics(budget.hopper(spec), spec) end
+function kernel.derive(spec) return budget.with_tickets(budget.with_kept_statistics(budget.hopper(spec), spec), spec) end
 
 function kernel.check(spec, arch)
   local f32 = spec.dtype == "f32"
@@ -47,13 +47,14 @@ end
 
 -- The weight streams past: 2.5 % at N = 128, 1 % at 256, 0.5 % at more (bench/results/NOTES.md). Of fp32 that was not measured.
 function kernel.config(spec, n)
-  return tile_config.join(tile_config.tile(spec, n), tile_config.options(spec), tile_config.hopper(spec, n, n.steps_together, spec.dtype ~= "f32"))
+  return tile_config.join(tile_config.tile(spec, n), tile_config.options(spec), tile_config.hopper(spec, n, n.steps_together, spec.dtype ~= "f32"),
+    { { "bool", "takes_tickets", budget.takes_tickets(spec) } })
 end
 
 function kernel.numerics(spec)
   local n = kernel.derive(spec)
   return ("linear_logp.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
-    spec.dtype == "f32" and "r4.3xtf32_" or "r3.", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
+    spec.dtype == "f32" and (spec.softcap and "r5.3xtf32_" or "r4.3xtf32_") or (spec.softcap and "r4." or "r3."), spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 
 function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_statistics(spec), "splits") end

@@ -19,7 +19,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp.r3.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
+  return ("linear_logp.%s.%s.%s.bv%dx2.s%d.%s"):format(spec.softcap and "r4" or "r3", portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
 end
 
 function kernel.about(spec, n) return tile_config.about_portable(spec, n, tile_config.computes_statistics(spec), "splits") end

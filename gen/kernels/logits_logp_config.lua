@@ -14,7 +14,7 @@ local shared_segments = 512
 
 local head = {
   "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "shifts_vectors", "shifted_vectors" }, "largest",
-  "target_share", "logit_bounds", { only = "softcap", "magnitudes" }, { only = "softcap", "local_memory" }, { only = "softcap", "hyperbolic_tangent" },
+  "target_share", "logit_bounds", { only = "softcap", "magnitudes" }, { only = "softcap", "local_memory" },
   { only = "softcap", "softcap" }, "logits_row", "logits_segment", { only = "softcap", "segment_beyond_softcap" }, "logits_merge",
 }
 
@@ -69,6 +69,7 @@ function config.is_shifted(spec) return spec.vec and not config.is_staged(spec) 
 -- shared memory allows; of wider ones two have room for 128.
 local function registers_for(spec, lean)
   if config.is_shifted(spec) and spec.entropy and (rewrites[spec.operator] or not spec.softcap) then return 168 end
+  if spec.softcap and spec.entropy and spec.operator == "logits_logp_fused" then return 168 end -- with 128 ptxas spills two
   if spec.softcap and spec.w == 4 then return 96 end
   if spec.softcap or spec.argmax and config.is_shifted(spec) or spec.entropy and not config.is_staged(spec) then return 128 end
   if spec.entropy or spec.argmax and cxx.bytes[spec.dtype] == 4 then return spec.w == 4 and 96 or 128 end
@@ -113,7 +114,7 @@ end
 
 -- What decides a row's bits: the segments. Neither the loads' width nor the block's size does.
 function config.numerics(name, spec)
-  return ("%s.%s.%s.x%d"):format(name, spec.softcap and "r4" or "r3", spec.dtype, config.segment_columns(spec))
+  return ("%s.%s.%s.x%d"):format(name, spec.softcap and "r5" or "r3", spec.dtype, config.segment_columns(spec))
 end
 
 -- The sums of so many rows, as a banner tells of them.

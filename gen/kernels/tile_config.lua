@@ -25,7 +25,9 @@ function config.join(...)
 end
 
 -- What a kernel of linear_logp takes of a tile, whatever its architecture and whatever it stores: what an option or an output needs stands in these.
-config.statistics_templates = { "schedule", "logit_bounds", "row_offset", "hyperbolic_tangent", "local_memory", "values_in_memory", "row_statistics" }
+config.statistics_templates = {
+  "schedule", "logit_bounds", "row_offset", { only = "softcap", "softcap" }, "local_memory", "values_in_memory", "row_statistics",
+}
 
 -- What the tensor cores' accumulation costs, and the factor that takes its mean back.
 --

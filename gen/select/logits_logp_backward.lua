@@ -19,10 +19,10 @@ local function fused(p, arch_name)
   while cluster < 8 and segments > cluster * cluster_warps do cluster = cluster * 2 end
   -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; the entropy, and rows at any address, want registers. With a
   -- softcap 16 for as many segments are faster than 19 or 15 (on an H100, bf16 4096 x 131072 at 0.70, 0.64 and 0.60 of a copy's speed, 8192 x 32768 at 0.76,
-  -- 0.59 and 0.59).
+  -- 0.59 and 0.59); at any address 17 spill.
   local narrow, aligned = p.element_bytes == 2, logits_logp.vector_bytes(p) == 16
   local warps
-  if p.softcap then warps = (aligned or narrow and not p.entropy) and cluster_warps + 1 or narrow and 8 or cluster_warps
+  if p.softcap then warps = aligned and cluster_warps + 1 or narrow and p.entropy and 8 or cluster_warps
   elseif p.entropy then warps = cluster_warps
   else warps = narrow and 20 or aligned and cluster_warps + 1 or cluster_warps end
   return { role = "fused", operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }

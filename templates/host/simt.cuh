@@ -5,6 +5,8 @@ __device__ __twin__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx
 __device__ __twin__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 __device__ __twin__ int thread_index_reread() { return threadIdx.x; }
 __device__ __twin__ int lane_index_reread() { return threadIdx.x % 32; }
+extern "C" unsigned flp_host_launch_number();
+__device__ __twin__ u32 launch_number() { return flp_host_launch_number(); }
 __device__ __twin__ void block_barrier() { __syncthreads(); }
 __device__ __twin__ void warp_barrier() { __syncwarp(); }
 

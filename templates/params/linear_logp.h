@@ -45,6 +45,7 @@ typedef struct LinearLogpParams {
     i32 saved_block_columns, saved_block_rows;
     u32 saved_block_reciprocal; /* ceil(2^32 / (saved_block_columns / FLP_SAVED_BLOCK_UNIT)): a column's block by a multiplication; 0: one block */
     i32 first_tile;             /* of FLP_SAVE_EXP_BLOCK; else 0 */
+    u64 *ticket;                /* of linear_logp's kernels that take tickets, which set it themselves: the next of the splits that hold one tile */
 } flp_linear_logp_params;
 
 enum { FLP_SAVED_BLOCK_UNIT = 32 /* divides saved_block_columns and the columns at which stores begin */ };
@@ -81,6 +82,6 @@ typedef struct LinearLogpCombineParams {
     flp_row_gradient *gradient;    /* [packed_rows]: what is handed over to the backward; or NULL */
 } flp_linear_logp_combine_params;
 
-FLP_PARAMS_BYTES(flp_linear_logp_params, 232);
+FLP_PARAMS_BYTES(flp_linear_logp_params, 240);
 FLP_PARAMS_BYTES(flp_linear_logp_combine_params, 184);
 #endif

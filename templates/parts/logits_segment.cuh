@@ -163,7 +163,7 @@ template <class Config> struct Segment {
             in_memory.lay_down(*this);
             in_memory.visit(left, [&](float z, int) { largest = fmaxf(largest, fabsf(z)); });
         } else {
-            largest = Softcap<Config>::largest_magnitude(data);
+            largest = SegmentInMemory<Config>::largest_magnitude(data);
         }
         return !warp_any(!softcap_of(scale).is_within(largest));
     }

@@ -21,6 +21,9 @@
 // class_element, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
+// softcap.cuh, emitted where Config::has_softcap.
+template <class Config> struct Softcap;
+
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
     // The largest number of whole fragments of eight columns into which the accumulators can be cut.
@@ -276,15 +279,11 @@ template <class Config> struct RowStatistics {
     // Changes some logits by bias, mask and softcap, and takes from them what is asked beside their exponentials.
     template <int some> __device__ __forceinline__ void transform(const LinearLogpParams &params, float *z, const float (&scale)[2], int first_column) {
         if constexpr (Config::has_bias) add_bias<some>(params, z, first_column);
+        // With a softcap for its branch alone, behind which a chunk is not interleaved with the next: 1.5 % of the forward at the power limit.
         if constexpr (masks_by_chunks) mask<some>(params, z, first_column);
         if constexpr (Config::wants_argmax) find_best<some>(z, first_column);
         if constexpr (Config::has_softcap) {
-            float inverse = params.inverse_softcap * (Config::has_bias ? 1 : Config::correction);
-#pragma unroll
-            for (int i = 0; i < some; i++) z[i] *= inverse;
-            hyperbolic_tangents<some>(z);
-#pragma unroll
-            for (int i = 0; i < some; i++) z[i] = rounded_product(params.softcap, z[i]);
+            Softcap<Config>::of_products(params).template change<some>(z);
             mask<some>(params, z, first_column); // softcap(-inf) is finite
         }
         if constexpr (Config::wants_logit_sum) add_logits<some>(params, z, scale, first_column);

@@ -48,6 +48,19 @@ template <class Config, int turns = 1> struct Schedule {
         unit.tiles = is_big ? split.big_tiles : 1;
     }
 
+    __device__ __forceinline__ int small_units() const { return row_blocks() * (params.split.splits - params.split.big); }
+    __device__ __forceinline__ void locate_small(int index, Unit &unit) const { locate(index, params.split.big, params.split.splits - params.split.big, unit); }
+
+    // What each worker has of its own before any small units are asked for: its big units or, where there are none, a small one.
+    __device__ __forceinline__ bool next_own(Unit &unit) {
+        bool has_big = params.split.big > 0;
+        int splits = has_big ? params.split.big : params.split.splits, index = worker() + step * workers();
+        if (index >= row_blocks() * splits || (!has_big && step > 0)) return false;
+        step++;
+        locate(index, 0, splits, unit);
+        return true;
+    }
+
     __device__ __forceinline__ bool next(Unit &unit) {
         const Split &split = params.split;
         int big_units = row_blocks() * split.big, small_units = row_blocks() * (split.splits - split.big);

@@ -7,6 +7,23 @@ template <class Config> struct SegmentInMemory {
     static constexpr int elements = Segment::elements, vectors = Segment::vectors;
     alignas(16) float words[4 * vectors];
 
+    // Of a lane's logits; of NaN among others, or of NaN alone, whatever it is.
+    __device__ __forceinline__ static float largest_magnitude(const Vector (&data)[vectors]) {
+        u32 of_vector[vectors];
+#pragma unroll
+        for (int j = 0; j < vectors; j++) {
+            const u32(&words)[4] = data[j].words;
+            of_vector[j] = larger_magnitudes<Element>(larger_magnitudes<Element>(words[0], words[1]), larger_magnitudes<Element>(words[2], words[3]));
+        }
+        Vector largest = {};
+#pragma unroll
+        for (int j = 0; j < vectors; j++) largest.words[0] = larger_magnitudes<Element>(largest.words[0], of_vector[j]);
+        float z[elements], magnitude;
+        widen<Element>(largest, z);
+        magnitude = fabsf(z[0]);
+        return sizeof(Element) == 2 ? fmaxf(magnitude, fabsf(z[1])) : magnitude;
+    }
+
     __device__ __forceinline__ void lay_down(const Segment &segment) {
 #pragma unroll
         for (int j = 0; j < vectors; j++) put(j, segment.data[j]);

@@ -16,6 +16,12 @@ __device__ __forceinline__ int lane_index_reread() {
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;
 }
+// The launch's number among those of its context.
+__device__ __forceinline__ u32 launch_number() {
+    u64 number;
+    asm("mov.u64 %0, %%gridid;" : "=l"(number));
+    return (u32)number;
+}
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
 

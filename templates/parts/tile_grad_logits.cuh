@@ -3,6 +3,9 @@
 // The derivative by the target's logit leaves for RowTarget (params/rows.h), and is 0 here.
 // Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
+// softcap.cuh, emitted where Config::has_softcap.
+template <class Config> struct Softcap;
+
 template <class Config> struct TileGradLogits {
     static constexpr int count = Config::fragment_columns / 2; // accumulators
     // What options ask of each logit goes by chunks: the branch in each is where the compiler cannot interleave one chunk with the next, for which there are
@@ -35,9 +38,11 @@ template <class Config> struct TileGradLogits {
     __device__ __forceinline__ void transform_chunk(const GradLogitsParams &params, float *z, const float (&scale)[2], int column) const {
         if constexpr (Config::has_bias) add_bias(params, z, column);
         bool is_special = rarely(warp_any(is_near_target(column) || has_masked(params, column)));
+        bool is_beyond = false; // the softcap, some logit
+        if constexpr (Config::has_softcap) is_beyond = has_beyond(params, z);
         ValuesInMemory<unroll_chunk> in_memory;
         if (is_special) take_out(params, z, in_memory, scale, column);
-        if (rarely(warp_any(is_large(row[0].offset) || is_large(row[1].offset)))) {
+        if (rarely(warp_any(is_beyond || is_large(row[0].offset) || is_large(row[1].offset)))) {
             in_memory.lay_down(z);
             in_memory.visit(
                 [&](float &value, int j, int place) { value = derivative<true>(params, value, scale[j / 2], row[j / 2], column_at(column, place)); });
@@ -61,10 +66,16 @@ template <class Config> struct TileGradLogits {
                (unsigned)columns_left(column, row[1].target) <= offset(unroll_chunk - 1);
     }
 
+    __device__ __forceinline__ static bool has_beyond(const GradLogitsParams &params, const float *z) {
+        return !Softcap<Config>::of_products(params).is_within(Softcap<Config>::largest_magnitude(z, unroll_chunk));
+    }
+
     // What few warps meet. The target's derivative leaves, by what only it needs of the row; its logit and those of columns past the vocabulary become -inf,
-    // and 0 those of rows without a target, whose coefficients are 0.
+    // of which nothing is left (with a softcap, which makes something of it, any number does: clear), and 0 those of rows without a target, whose
+    // coefficients are 0.
     __device__ __forceinline__ void take_out(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, const float (&scale)[2],
                                              int column) const {
+        constexpr float nothing = Config::has_softcap ? 0 : -infinity;
         in_memory.lay_down(z);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -72,13 +83,13 @@ template <class Config> struct TileGradLogits {
             if (i < 0) continue;
             int at = first_row + lane_index_reread() / 4 + 8 * h;
             params.targets[at].derivative = target_derivative(params, in_memory.value[i], scale[h], params.gradient[at]);
-            in_memory.value[i] = -infinity;
+            in_memory.value[i] = nothing;
         }
         if (has_masked(params, column)) {
             int left = columns_left(column, params.vocab);
             in_memory.visit([&](float &value, int j, int place) {
                 if (row[j / 2].target < 0) value = 0;
-                else if (place >= left) value = -infinity;
+                else if (place >= left) value = nothing;
             });
         }
         in_memory.take_up(z);
@@ -135,25 +146,21 @@ template <class Config> struct TileGradLogits {
         return fmaf(row.uniform_coefficient, weight, derivative);
     }
 
-    // softcap(z) and its slope, 1 - tanh^2.
-    __device__ __forceinline__ static float capped(const GradLogitsParams &params, float z, float &slope) {
-        return rounded_product(params.softcap, hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope));
-    }
-
-    // By a logit that is not the target's.
-    template <bool has_large>
+    // By a logit that is not the target's. is_any: of a large row, or beyond the softcap.
+    template <bool is_any>
     __device__ __forceinline__ static float derivative(const GradLogitsParams &params, float z, float scale, const RowGradient &row, int v) {
         if constexpr (Config::has_softcap) {
-            float slope, cap = capped(params, z, slope);
-            return with_uniform(params, prob_derivative<has_large>(cap, scale, row), row, v) * slope;
+            auto softcap = Softcap<Config>::of_products(params);
+            float slope, capped = is_any ? softcap.of(z, slope) : softcap.of_within(z, slope);
+            return with_uniform(params, prob_derivative<is_any>(capped, scale, row), row, v) * slope;
         }
-        return with_uniform(params, prob_derivative<has_large>(z, scale, row), row, v);
+        return with_uniform(params, prob_derivative<is_any>(z, scale, row), row, v);
     }
 
     // By the target's.
     __device__ __forceinline__ static float target_derivative(const GradLogitsParams &params, float z, float scale, const RowGradient &row) {
         float slope = 1;
-        if constexpr (Config::has_softcap) z = capped(params, z, slope);
+        if constexpr (Config::has_softcap) z = Softcap<Config>::of_products(params).of(z, slope);
         float of_p = row.is_whole ? 0 : prob_derivative<true>(z, scale, row);
         return (with_uniform(params, of_p, row, row.target) + row.target_coefficient) * slope;
     }

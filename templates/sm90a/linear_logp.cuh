@@ -1,18 +1,32 @@
 // linear_logp forward on Hopper: hidden (A) times weight (B), statistics of each row.
 // Config: those of statistics_kernel and schedule
-template <class Config> struct LinearLogpShared { Stages<Config> stages; };
+template <class Config, bool takes_tickets = Config::takes_tickets> struct LinearLogpShared { Stages<Config> stages; };
+
+// Units that blocks ask for: tickets.cuh, emitted where Config::takes_tickets.
+template <class Config> struct Tickets;
+template <class Config> struct TicketedSchedule;
+template <class Config> struct alignas(1024) LinearLogpShared<Config, true> {
+    Stages<Config> stages;
+    Tickets<Config> tickets;
+};
 
 template <class Config> struct LinearLogp : StatisticsKernel<Config, LinearLogpShared<Config>, RowStatistics<Config>> {
     using Base = StatisticsKernel<Config, LinearLogpShared<Config>, RowStatistics<Config>>;
     using Base::Base;
     using Base::params, Base::statistics, Base::row;
 
+    __device__ __forceinline__ void init() const {
+        if constexpr (Config::takes_tickets) this->shared.tickets.init(params);
+    }
     __device__ __forceinline__ void prepare() const {
         Base::prepare();
         allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     }
 
-    __device__ __forceinline__ auto walk(int turn) const { return Schedule<Config, Config::turns>(params, turn); }
+    __device__ __forceinline__ auto walk(int turn) const {
+        if constexpr (Config::takes_tickets) return TicketedSchedule<Config>(params, this->shared.tickets);
+        else return Schedule<Config, Config::turns>(params, turn);
+    }
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], bool is_first, int tile, int) {
         if (Config::consumer_groups == 1 && row >= row_count<Config>(params)) return; // such a warp only takes its part in the products

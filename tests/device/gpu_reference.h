@@ -9,7 +9,7 @@ typedef struct {
     int64_t argmax;  /* smallest index of the largest logit */
 } flp_gpu_reference_row;
 
-/* rows, targets [count]: which rows of hidden, and their targets, each in the vocabulary. weight [V, D] in either layout. */
-flp_status flp_gpu_reference_compute(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, int count,
-                                     const int64_t *rows, const int64_t *targets, flp_gpu_reference_row *reference);
+/* rows, targets [count]: which rows of hidden, and their targets, each in the vocabulary. weight [V, D] in either layout. softcap: 0 or > 0. */
+flp_status flp_gpu_reference_compute(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, double softcap,
+                                     int count, const int64_t *rows, const int64_t *targets, flp_gpu_reference_row *reference);
 #endif

@@ -34,10 +34,12 @@ run_tests() {
 }
 
 sanitize() { # TOOL PROGRAM
-    log=$logs/$1-$2.log options=
+    log=$logs/$1-$2.log options= sets=
     # A cluster's kernel of logits has 78 barriers in each block: more than synccheck follows by itself, which ends in a launch failure.
     [ "$1" != synccheck ] || options='--num-cuda-barriers 4096'
-    timeout 200 "$sanitizer" --tool "$1" $options --error-exitcode 99 --print-limit 10 "build-device/$2" --quick --seconds 190 >"$log" 2>&1
+    # A ticket is read before it is set.
+    [ "$1" != initcheck ] || sets=FUSEDLOGP_TEST_SETS_TICKETS=1
+    timeout 200 env $sets "$sanitizer" --tool "$1" $options --error-exitcode 99 --print-limit 10 "build-device/$2" --quick --seconds 190 >"$log" 2>&1
     status=$?
     if [ $status = 0 ]; then
         note "$1, $2: clean; $(grep -c '  OK \]' "$log") tests"

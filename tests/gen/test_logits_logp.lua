@@ -94,7 +94,7 @@ function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
     { "bf16:n4096:v131072:gs131073", "logits_logp_fused_cluster.bf16.c4.w20.vec2" },
     { "bf16:n4096:v131072:softcap30", "logits_logp_fused_cluster.bf16.c4.w17.softcap" },
     { "bf16:n4096:v131072:softcap30:entropy", "logits_logp_fused_cluster.bf16.c4.w17.softcap.entropy" },
-    { "bf16:n4096:v50257:softcap30", "logits_logp_fused_cluster.bf16.c2.w17.softcap.vec2" },
+    { "bf16:n4096:v50257:softcap30", "logits_logp_fused_cluster.bf16.c2.w16.softcap.vec2" },
     { "bf16:n4096:v50257:softcap30:entropy", "logits_logp_fused_cluster.bf16.c2.w8.softcap.entropy.vec2" },
     { "f32:n4096:v50257:softcap30", "logits_logp_fused_cluster.f32.c4.w16.softcap.vec4" },
     { "bf16:n4096:v131072:entropy", "logits_logp_fused_cluster.bf16.c4.w16.entropy" },

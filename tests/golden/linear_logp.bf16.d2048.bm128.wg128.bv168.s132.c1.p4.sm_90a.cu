@@ -50,6 +50,7 @@ struct Config {
     static constexpr int b_box_columns = 64;
     static constexpr int b_box_rows = 168;
     static constexpr int fragment_columns = 168;
+    static constexpr bool takes_tickets = false;
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 164864;
 };
@@ -158,7 +159,6 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[84]) {
 #line 1 "templates/parts/schedule.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
-#line 1 "templates/parts/hyperbolic_tangent.cuh"
 #line 1 "templates/parts/local_memory.cuh"
 #line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"

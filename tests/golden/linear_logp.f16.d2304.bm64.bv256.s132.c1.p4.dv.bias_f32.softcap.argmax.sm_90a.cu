@@ -7,11 +7,13 @@
 // Grid: persistent: min(multiprocessors, row blocks x splits) blocks; a row block has 64 rows
 // Cluster: none
 // Block: 256 threads: warpgroup 0 multiplies 64 rows; the first thread of warpgroup 1 loads
-// Shared memory: 164864 bytes
+// Shared memory: 165888 bytes
 //     32768  stages.a: 4 stages of A, 64 rows x 64 of the inner size
 //    131072  stages.b: 4 stages of B, 256 columns x 64 of the inner size
 //        64  stages.full, stages.empty: two barriers a stage
 //       960  unused, up to a multiple of 1024
+//        40  tickets: which unit is next and the one behind it, and their barriers
+//       984  unused, up to a multiple of 1024
 // Parts:
 #line 1 "templates/params/types.h"
 #line 1 "templates/parts/types.cuh"
@@ -48,8 +50,9 @@ struct Config {
     static constexpr int b_box_columns = 64;
     static constexpr int b_box_rows = 64;
     static constexpr int fragment_columns = 256;
+    static constexpr bool takes_tickets = true;
     static constexpr int threads = 256;
-    static constexpr int shared_bytes = 164864;
+    static constexpr int shared_bytes = 165888;
 };
 #line 1 "templates/params/rows.h"
 #line 1 "templates/params/tally.h"
@@ -173,10 +176,11 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/parts/schedule.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
-#line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/softcap.cuh"
 #line 1 "templates/parts/local_memory.cuh"
 #line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
+#line 1 "templates/sm90a/tickets.cuh"
 #line 1 "templates/sm90a/statistics_kernel.cuh"
 #line 1 "templates/sm90a/linear_logp.cuh"
 #line 1 "entry"

@@ -179,7 +179,6 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/sm90a/early_start.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
-#line 1 "templates/parts/hyperbolic_tangent.cuh"
 #line 1 "templates/parts/local_memory.cuh"
 #line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/tile_grad_logits.cuh"

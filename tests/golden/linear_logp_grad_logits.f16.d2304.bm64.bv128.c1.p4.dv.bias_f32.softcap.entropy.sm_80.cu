@@ -60,7 +60,7 @@ struct Config {
 #line 1 "templates/sm80/tile_store.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
-#line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/softcap.cuh"
 #line 1 "templates/parts/local_memory.cuh"
 #line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/tile_grad_logits.cuh"

@@ -63,7 +63,6 @@ struct Config {
 #line 1 "templates/parts/schedule.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
-#line 1 "templates/parts/hyperbolic_tangent.cuh"
 #line 1 "templates/parts/local_memory.cuh"
 #line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"

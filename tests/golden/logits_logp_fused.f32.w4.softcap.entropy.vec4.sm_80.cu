@@ -41,7 +41,6 @@ struct Config {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/magnitudes.cuh"
 #line 1 "templates/parts/local_memory.cuh"
-#line 1 "templates/parts/hyperbolic_tangent.cuh"
 #line 1 "templates/parts/softcap.cuh"
 #line 1 "templates/parts/logits_row.cuh"
 #line 1 "templates/parts/logits_segment.cuh"

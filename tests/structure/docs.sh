@@ -240,7 +240,7 @@ is_named() { # WORD: something in the tree is called so
     *'<'*) true ;;
     flp_* | FLP_*) grep -rqwF -- "$1" "$tree/runtime" "$tree/templates/params" "$tree/tests/host" ;;
     FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" "$tree/tests/cli" \
-        "$tree/tests/python" "$tree/python" "$tree/quickstart" ;;
+        "$tree/tests/python" "$tree/tests/device" "$tree/python" "$tree/quickstart" ;;
     --?*) knows "$1" "$all_help" ;;
     esac
 }

@@ -95,6 +95,7 @@ static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_
         .group = group,
         .moment = flp_workspace_at(workspace, FLP_PART_MOMENT),
         .logit_sums = flp_workspace_at(workspace, FLP_PART_LOGIT_SUMS),
+        .ticket = flp_workspace_at(workspace, FLP_PART_TICKET),
     };
 }
 

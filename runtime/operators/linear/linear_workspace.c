@@ -137,6 +137,8 @@ static void add_forward(const layout *to)
     if (to->work->logit_sums)
         add_wide(to, FLP_PART_LOGIT_SUMS, "logit sums", sums * NUMBER, FLP_STEP_TILES, last);
     add(to, FLP_PART_TARGET_LOGIT, "target logit", to->chunk_rows * PAIR, FLP_STEP_TILES, last_save_exp_step(to->work, last));
+    if (!to->work->chunks.saves_exp)
+        add(to, FLP_PART_TICKET, "ticket", PAIR, FLP_STEP_TILES, FLP_STEP_TILES);
 }
 
 static void add_saved_exp(const layout *to)

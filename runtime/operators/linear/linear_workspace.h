@@ -63,6 +63,7 @@ typedef enum {
     FLP_PART_BEST,
     FLP_PART_MOMENT,
     FLP_PART_TARGET_LOGIT,
+    FLP_PART_TICKET,     /* u64: the tile kernel's own */
     FLP_PART_LOGIT_SUMS, /* [chunk rows][splits] f32: linear_cross_entropy's, as the next */
     FLP_PART_LOGP,
     FLP_PART_LSE,

@@ -1,4 +1,5 @@
 // What a kernel asks about itself: its indices, its shared memory, and atomics.
+#include "host/machine/dependent_launch.hpp"
 #include "host/machine/global_memory.hpp"
 #include "host/machine/kernel_api.hpp"
 #include "host/machine/machine.hpp"
@@ -23,6 +24,8 @@ FLP_HOST_API dim3 flp_host_grid_dimensions() {
     const unsigned *grid = machine.running->grid;
     return {grid[0], grid[1], grid[2]};
 }
+
+FLP_HOST_API unsigned flp_host_launch_number() { return launch_order.number(); }
 
 FLP_HOST_API unsigned char *flp_host_dynamic_shared() { return machine.current->block->shared.base(); }
 
