@@ -91,7 +91,7 @@ local conditions = {
   staged = logits_config.is_staged,
   unstaged = function(spec) return not logits_config.is_staged(spec) end,
   targets = function(spec) return spec.targets end,
-  tickets = function(spec) return require("gen.budget").takes_tickets(spec) end,
+  tickets = budget.takes_tickets,
   turns = function(spec) return spec.wg and spec.bm == spec.wg end,
   vocabulary_targets = tile_config.looks_targets_up,
   softcap = function(spec) return spec.softcap end,
