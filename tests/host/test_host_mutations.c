@@ -225,7 +225,7 @@ static const mistake mistakes[] = {
       { "            async_proxy_fence();\n            __syncwarp();", "            __syncwarp();" },
       { "proxy fence: the copy engine reads offset" } },
     { "a block that ends before its stores", GRADIENTS, { "if (lane_index() == 0) bulk_wait<0>();", "" }, { "cluster: block 0 ends" } },
-    { "a target's derivative among the others", GRADIENTS, { "            in_memory.value[i] = -infinity;\n", "" }, { "grad_" } },
+    { "a target's derivative among the others", GRADIENTS, { "            in_memory.value[i] = nothing;\n", "" }, { "grad_" } },
     { "targets read before they are looked up",
       GRADIENTS,
       { "mbarrier_wait(shared_address(&shared.full[buffer()]), phase());", "" },

@@ -8,7 +8,8 @@
 
 enum {
     NUMBER = 4,
-    PAIR = 8,          /* bytes */
+    PAIR = 8,
+    TICKET = 8,        /* bytes */
     ALIGNED_BYTES = 16 /* of rows that the copy engine reads */
 };
 
@@ -138,7 +139,7 @@ static void add_forward(const layout *to)
         add_wide(to, FLP_PART_LOGIT_SUMS, "logit sums", sums * NUMBER, FLP_STEP_TILES, last);
     add(to, FLP_PART_TARGET_LOGIT, "target logit", to->chunk_rows * PAIR, FLP_STEP_TILES, last_save_exp_step(to->work, last));
     if (!to->work->chunks.saves_exp)
-        add(to, FLP_PART_TICKET, "ticket", PAIR, FLP_STEP_TILES, FLP_STEP_TILES);
+        add(to, FLP_PART_TICKET, "ticket", to->rows > 0 ? TICKET : 0, FLP_STEP_TILES, FLP_STEP_TILES);
 }
 
 static void add_saved_exp(const layout *to)
