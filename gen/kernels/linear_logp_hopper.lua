@@ -52,9 +52,10 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  local n = kernel.derive(spec)
-  return ("linear_logp.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
-    spec.dtype == "f32" and (spec.softcap and "r5.3xtf32_" or "r4.3xtf32_") or (spec.softcap and "r4." or "r3."), spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
+  local n, f32 = kernel.derive(spec), spec.dtype == "f32"
+  local revision = (f32 and 4 or 3) + (spec.softcap and 1 or 0)
+  return ("linear_logp.r%d.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
+    revision, f32 and "3xtf32_" or "", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 
 function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_statistics(spec), "splits") end

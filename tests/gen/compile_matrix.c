@@ -1,8 +1,7 @@
 /* Compiles variants of every kernel family, dtype, layout, option and architecture with NVRTC, without a GPU, and holds ptxas' report
  * and the cubin to the manifest. TAP, one case a variant; exit status 77 without NVRTC. $FUSEDLOGP_COMPILE_EVERY: n compiles every n-th
- * variant only, from the one on that $FUSEDLOGP_COMPILE_FIRST numbers (0); $FUSEDLOGP_COMPILE_ONLY: a pattern of the shell, those whose names match;
- * $FUSEDLOGP_COMPILE_KEPT: a directory, where what NVRTC made of a source is kept for the next run with the same source, options and NVRTC, and checked
- * again then; unset: nowhere. */
+ * variant only; $FUSEDLOGP_COMPILE_ONLY: a pattern of the shell, those whose names match; $FUSEDLOGP_COMPILE_KEPT: a directory, where what NVRTC made
+ * of a source is kept for the next run with the same source, options and NVRTC, and checked again then; unset: nowhere. */
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -453,12 +452,10 @@ static int thin(void)
 {
     const char *text = getenv("FUSEDLOGP_COMPILE_EVERY");
     const int every = text && atoi(text) > 1 ? atoi(text) : 1;
-    const char *first_text = getenv("FUSEDLOGP_COMPILE_FIRST");
-    const int first = first_text && atoi(first_text) > 0 ? atoi(first_text) % every : 0;
 
-    for (int i = 0; first + i * every < matrix.count; i++)
-        matrix.jobs[i] = matrix.jobs[first + i * every];
-    matrix.count = (matrix.count - first + every - 1) / every;
+    for (int i = 0; i * every < matrix.count; i++)
+        matrix.jobs[i] = matrix.jobs[i * every];
+    matrix.count = (matrix.count + every - 1) / every;
     return every;
 }
 
