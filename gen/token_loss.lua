@@ -251,6 +251,7 @@ function token_loss.cuda(name, read_template)
     "// The token loss " .. name .. " and its derivatives.",
     "struct TokenLoss {",
     ("    static constexpr int inputs = %d;"):format(#compiled.inputs),
+    ("    static constexpr bool uses_entropy = %s, uses_uniform = %s;"):format(compiled.uses.entropy or false, compiled.uses.uniform or false),
     "    __device__ __forceinline__ static TokenLossResult evaluate(const TokenLossRow &row, const float *parameter) {",
   }
   for i, node in ipairs(compiled.nodes) do

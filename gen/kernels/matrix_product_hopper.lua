@@ -1,7 +1,6 @@
 -- matrix_product on sm_90a: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns]; ragged: out's
 -- rows are no multiple of 16 bytes; in_step: its clusters wait for each other.
 local budget = require "gen.budget"
-local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
 
@@ -43,8 +42,8 @@ function kernel.check(spec, arch)
     if spec.bv == 192 and spec.cluster > 1 and spec.targets == "in_rows" and (spec.out == "f32" or spec.ragged) then
       return nil, "bv = 192, c = 2: more accumulators than registers, where targets are looked up for fp32 or for rows that end within 16 bytes"
     end
-    if spec.bv == 192 and spec.cluster == 1 and spec.in_step and spec.adds then
-      return nil, "bv = 192, c = 1: more accumulators than registers, where clusters keep in step and a sum is added"
+    if spec.bv == 192 and spec.cluster == 1 and spec.in_step and (spec.adds or spec.ragged and spec.targets == "in_rows") then
+      return nil, "bv = 192, c = 1: more accumulators than registers, where clusters keep in step and a sum is added or rows with targets end within 16 bytes"
     end
     if spec.filter then return nil, "wg = 128: a filter passes steps over, of 64 rows a warpgroup" end
   elseif spec.bv % 128 ~= 0 or spec.bv > 256 then
@@ -58,9 +57,9 @@ end
 
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n), tile_config.hopper(spec, n, 1), {
-    { "int", "inner_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "filters", spec.filter or false }, { "bool", "keeps_in_step", spec.in_step or false }, { "bool", "out_is_ragged", spec.ragged or false },
-  }, tile_config.targets(spec))
+    { "int", "inner_size", 0 }, { "bool", "filters", spec.filter or false }, { "bool", "keeps_in_step", spec.in_step or false },
+    { "bool", "out_is_ragged", spec.ragged or false },
+  }, tile_config.product_epilogue(spec))
 end
 
 function kernel.numerics(spec)

@@ -1,6 +1,5 @@
 -- matrix_product from sm_80 on: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns].
 local budget = require "gen.budget"
-local cxx = require "gen.cxx"
 local portable_tile = require "gen.kernels.portable_tile"
 local tile_config = require "gen.kernels.tile_config"
 
@@ -18,9 +17,7 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  return tile_config.join(portable_tile.config(spec, n), {
-    { "int", "inner_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-  }, tile_config.targets(spec))
+  return tile_config.join(portable_tile.config(spec, n), { { "int", "inner_size", 0 } }, tile_config.product_epilogue(spec))
 end
 
 function kernel.numerics(spec)

@@ -4,16 +4,19 @@ local cxx = require "gen.cxx"
 
 local config = {}
 
--- How the targets lie in what a product writes: each row has its own, or the rows or the columns are vocabulary entries.
-function config.targets(spec)
+-- Rows or columns are vocabulary entries: which targets lie in a tile must be looked up.
+function config.looks_targets_up(spec) return spec.targets == "in_rows" or spec.targets == "in_columns" end
+
+-- What a product does behind its mainloop. There are factors of fp16's derivatives, one for all, and of rows of hidden, one each for saved exponentials. How
+-- the targets lie in what it writes: each row has its own, or the rows or the columns are vocabulary entries.
+function config.product_epilogue(spec)
   return {
+    { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+    { "bool", "takes_factors", spec.dtype == "f16" or not config.looks_targets_up(spec) },
     { "bool", "targets_of_rows", spec.targets == "of_rows" }, { "bool", "targets_in_rows", spec.targets == "in_rows" },
     { "bool", "targets_in_columns", spec.targets == "in_columns" },
   }
 end
-
--- Rows or columns are vocabulary entries: which targets lie in a tile must be looked up.
-function config.looks_targets_up(spec) return spec.targets == "in_rows" or spec.targets == "in_columns" end
 
 -- One list of those given, in their order.
 function config.join(...)

@@ -14,7 +14,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_tar
     i64 own[own_rows];
 #pragma unroll
     for (int r = 0; r < own_rows; r++) own[r] = order_key(params.targets[min(first + r, rows - 1)].target, first + r);
-#pragma unroll 8 // loads in flight
+#pragma unroll 2 // loads in flight
     for (int j = lane_index(); j < rows; j += 32) {
         i64 other = order_key(params.targets[j].target, j);
 #pragma unroll

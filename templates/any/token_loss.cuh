@@ -65,8 +65,8 @@ template <class Config> struct TokenLosses {
         row.logp = params.logp[i];
         row.lse = params.lse[i];
         row.class_weight = class_weight(t);
-        if (params.entropy) row.entropy = params.entropy[i];
-        if (params.logit_sum) row.uniform = class_mean * row.lse - params.logit_sum[i] / (float)params.vocab;
+        if constexpr (TokenLoss::uses_entropy) row.entropy = params.entropy[i];
+        if constexpr (TokenLoss::uses_uniform) row.uniform = class_mean * row.lse - params.logit_sum[i] / (float)params.vocab;
 #pragma unroll
         for (int k = 0; k < TokenLoss::inputs; k++) row.input[k] = params.input[k][i];
         return row;
@@ -76,8 +76,10 @@ template <class Config> struct TokenLosses {
         if (!params.g_logp) return;
         params.g_logp[i] = scaled(factor, result.by_logp);
         params.g_lse[i] = scaled(factor, result.by_lse + result.by_uniform * class_mean);
-        if (params.g_entropy) params.g_entropy[i] = scaled(factor, result.by_entropy);
-        if (params.g_sum) params.g_sum[i] = scaled(-factor, result.by_uniform) / (float)params.vocab;
+        if constexpr (TokenLoss::uses_entropy)
+            if (params.g_entropy) params.g_entropy[i] = scaled(factor, result.by_entropy);
+        if constexpr (TokenLoss::uses_uniform)
+            if (params.g_sum) params.g_sum[i] = scaled(-factor, result.by_uniform) / (float)params.vocab;
     }
 
     // Row i's weighted loss. factor: what the losses' sum is multiplied by.
@@ -93,7 +95,8 @@ template <class Config> struct TokenLosses {
 
     __device__ __forceinline__ void run() const {
         double factor = reduction_factor(), sum = 0;
-        float class_mean = params.logit_sum ? (float)mean_class_weight() : 1;
+        float class_mean = 1;
+        if constexpr (TokenLoss::uses_uniform) class_mean = (float)mean_class_weight();
 #pragma unroll 1
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             if (!is_here(i)) continue;

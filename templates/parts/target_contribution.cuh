@@ -1,6 +1,6 @@
 // What the targets contribute to a tile of a product: their derivatives (params/rows.h) are 0 in A and B, and out += derivative . (a row of the other
 // operand) is added here, in fp32.
-// Config: element, fragment_columns, b_transposed, targets_of_rows, targets_in_rows, targets_in_columns
+// Config: element, fragment_columns, b_transposed, takes_factors, targets_of_rows, targets_in_rows, targets_in_columns
 
 // The first of the sorted targets that is `target` or more. By a warp: each step looks at 32 of them.
 __device__ __forceinline__ int first_sorted(const SortedTarget *sorted, int count, int target) {
@@ -24,7 +24,7 @@ template <class Config> struct TargetContribution {
 
     // targets: how many there are.
     __device__ __forceinline__ TargetContribution(const MatrixProductParams &params, int rows, int targets, int row, int column)
-        : params(params), rows(rows), targets(targets), row(row), column(column), factor(params.factor ? *params.factor : 1) {}
+        : params(params), rows(rows), targets(targets), row(row), column(column), factor(Config::takes_factors && params.factor ? *params.factor : 1) {}
 
     // B itself is the other operand of rows with targets of their own; where it does not lie [inner, columns], a row of that is a column in memory.
     static constexpr bool strides_within = Config::targets_of_rows && !Config::b_transposed;

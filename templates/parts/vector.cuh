@@ -75,11 +75,18 @@ template <class Element> __device__ __forceinline__ void store_anywhere(const Ve
         *(Vector *)to = vector;
         return;
     }
+    Vector left = vector; // shifted: a loop compiles in a fraction of the time of a store for each element
+#pragma unroll 1
+    for (int i = 0; i < min(valid, elements); i++) {
+        if constexpr (sizeof(Element) == 4) {
+            ((u32 *)to)[i] = left.words[0];
 #pragma unroll
-    for (int i = 0; i < elements; i++) {
-        if (i >= valid) return;
-        if constexpr (sizeof(Element) == 4) ((u32 *)to)[i] = vector.words[i];
-        else ((u16 *)to)[i] = (u16)(vector.words[i / 2] >> 16 * (i % 2));
+            for (int w = 0; w < 3; w++) left.words[w] = left.words[w + 1];
+        } else {
+            ((u16 *)to)[i] = (u16)left.words[0];
+#pragma unroll
+            for (int w = 0; w < 4; w++) left.words[w] = left.words[w] >> 16 | (w < 3 ? left.words[w + 1] << 16 : 0);
+        }
     }
 }
 

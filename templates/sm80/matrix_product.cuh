@@ -1,5 +1,5 @@
 // out (+)= A B on any GPU from sm_80 on: the product, its factors, what the targets contribute, a store.
-// Config: adds, and those of tile_kernel, product_tiles, target_contribution and tile_store
+// Config: adds, takes_factors, and those of tile_kernel, product_tiles, target_contribution and tile_store
 template <class Config> struct MatrixProductShared { Stages<Config> stages; };
 
 template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductShared<Config>> {
@@ -25,7 +25,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductS
         const OutMatrix<Out> out = {(Out *)params.out, params.out_stride, rows, params.columns};
 #pragma unroll
         for (int i = 0; i < blocks; i++) {
-            scale_product(d[i], params, row + 16 * i, rows);
+            if constexpr (Config::takes_factors) scale_product(d[i], params, row + 16 * i, rows);
             if constexpr (Config::targets_of_rows || Config::targets_in_rows || Config::targets_in_columns)
                 TargetContribution<Config>(params, rows, inner, row + 16 * i, column).add(d[i]);
             TileStore<Config>::store(out, d[i], row + 16 * i, column);

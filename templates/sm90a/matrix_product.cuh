@@ -1,5 +1,5 @@
 // out (+)= A B on Hopper: the product, its factors, what the targets contribute, a store.
-// Config: filters, keeps_in_step, adds, out_is_ragged, and those of tile_kernel, product_tiles, early_start, product_targets and tile_store
+// Config: filters, keeps_in_step, adds, takes_factors, out_is_ragged, and those of tile_kernel, product_tiles, early_start, product_targets and tile_store
 
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
@@ -66,7 +66,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
 #pragma unroll
                 for (int i = 0; i < count; i++) d[i] = 0;
         }
-        scale_product(d, params, row, rows);
+        if constexpr (Config::takes_factors) scale_product(d, params, row, rows);
         targets.add(d, rows, inner, row, column, shared.out.box[warp_index()]);
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_before_store<Config>(shared.stages, params);

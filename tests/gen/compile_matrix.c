@@ -125,7 +125,7 @@ static const char *const patterns[] = {
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.out_bf16{|.ragged}.in_step.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed{.out_bf16|.out_f32}{|.adds}{|.ragged}.in_step.{targets_in_rows|targets_in_columns}.sm_90a",
     "matrix_product.bf16." TURN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16.in_step.targets_in_rows.sm_90a",
-    "matrix_product.bf16." LEAN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16.ragged.in_step.targets_in_rows.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.ragged.in_step.targets_in_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds{|.ragged}.in_step.targets_in_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_bf16|.out_f32.adds}.in_step.targets_in_columns.sm_90a",
     "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32.adds{|.vec4|.vec2}.sm_80",

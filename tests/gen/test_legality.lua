@@ -86,6 +86,7 @@ function TestLegality.test_each_rule_of_the_hopper_product_refuses()
     { { wg = 128, bv = 192, cluster = 2, b_transposed = true, targets = "in_rows", ragged = true }, "bv = 192", "16 bytes" },
     { { wg = 128, bv = 192, cluster = 2, out = "bf16", adds = true, ragged = true }, "c = 2", "rows that end within 16 bytes" },
     { { wg = 128, bv = 192, cluster = 1, a_transposed = true, b_transposed = true, in_step = true, adds = true, targets = "in_rows" }, "c = 1", "keep in step" },
+    { { wg = 128, bv = 192, cluster = 1, a_transposed = true, b_transposed = true, in_step = true, ragged = true, targets = "in_rows" }, "c = 1", "within 16" },
     { { wg = 128, bv = 128, filter = true }, "wg = 128", "a filter" },
     { { filter = true, in_step = true }, "in_step", "a filter" },
   })

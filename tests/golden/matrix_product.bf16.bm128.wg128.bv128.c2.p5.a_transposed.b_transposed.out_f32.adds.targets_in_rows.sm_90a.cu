@@ -41,11 +41,12 @@ struct Config {
     static constexpr int b_box_rows = 64;
     static constexpr int fragment_columns = 128;
     static constexpr int inner_size = 0;
-    using out_element = float;
-    static constexpr bool adds = true;
     static constexpr bool filters = false;
     static constexpr bool keeps_in_step = false;
     static constexpr bool out_is_ragged = false;
+    using out_element = float;
+    static constexpr bool adds = true;
+    static constexpr bool takes_factors = false;
     static constexpr bool targets_of_rows = false;
     static constexpr bool targets_in_rows = true;
     static constexpr bool targets_in_columns = false;

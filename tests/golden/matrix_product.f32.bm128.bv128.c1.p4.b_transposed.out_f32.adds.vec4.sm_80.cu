@@ -28,6 +28,7 @@ struct Config {
     static constexpr int inner_size = 0;
     using out_element = float;
     static constexpr bool adds = true;
+    static constexpr bool takes_factors = true;
     static constexpr bool targets_of_rows = false;
     static constexpr bool targets_in_rows = false;
     static constexpr bool targets_in_columns = false;

@@ -24,6 +24,7 @@ struct Config {
 // The token loss policy_gradient and its derivatives.
 struct TokenLoss {
     static constexpr int inputs = 2;
+    static constexpr bool uses_entropy = false, uses_uniform = false;
     __device__ __forceinline__ static TokenLossResult evaluate(const TokenLossRow &row, const float *parameter) {
         float v0 = row.logp;
         float v1 = row.input[0];
