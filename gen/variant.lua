@@ -56,7 +56,7 @@ variant.operators = {
   linear_logp_grad_logits = { required = { "dtype", "d", "bm", "bv", "cluster", "stages" },
                               optional = { "wg", "dv", "bias", "softcap", "entropy", "logit_sum", "classes", "vec", "exact", "filter" } },
   linear_logp_backward_filter = { required = {}, optional = {} },
-  linear_logp_backward_rows = { required = {}, optional = {} },
+  linear_logp_backward_rows = { required = {}, optional = { "dtype" } },
   linear_logp_backward_gather = { required = { "dtype" }, optional = {} },
   linear_logp_backward_bias = { required = { "dtype", "out" }, optional = { "adds" } },
   linear_logp_backward_finish = { required = { "out" }, optional = { "dtype", "weight", "dv", "adds" } },

@@ -68,6 +68,12 @@ local rows = {
     params = backward, struct = "BackwardRowsParams", threads = 1024, revision = 3, waits = true,
     templates = { "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch" },
     shared = { { 1024 // 32 * 8, "a number of each warp: sums of what comes before" } },
+    -- dtype: that of the derivatives where they are scaled.
+    check = function(spec)
+      if spec.dtype and spec.dtype ~= "f16" then return nil, ("dtype = %s: derivatives of fp16 alone are scaled"):format(spec.dtype) end
+      return true
+    end,
+    config = function(spec) return { { "bool", "scales", spec.dtype == "f16" } } end,
     computes = "which rows are valid and where each stands among these; of each the factors that make its logits derivatives",
     grid = "one block that places the rows; any number that compute factors", each = "rows in turn",
   },

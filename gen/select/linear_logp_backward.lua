@@ -23,7 +23,7 @@ local function is_ragged(columns, dtype) return columns * cxx.bytes[dtype] % 16 
 -- What packs the valid rows.
 local function packing(p, arch_name)
   return {
-    { role = "valid_rows", operator = "linear_logp_backward_rows", arch = arch_name },
+    { role = "valid_rows", operator = "linear_logp_backward_rows", dtype = p.dtype == "f16" and "f16" or nil, arch = arch_name },
     { role = "gather", operator = "linear_logp_backward_gather", dtype = p.dtype, arch = arch_name },
   }
 end

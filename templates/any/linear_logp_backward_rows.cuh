@@ -8,7 +8,7 @@
 //
 // p comes as 2^x of the distance x from an integer: what is left of the log2 of the row's sum goes into the factors. Of the target, whose 1 - p would
 // lose its digits where it is likely, the derivative is computed here, where logp is known.
-// Config: threads
+// Config: threads, scales
 template <class Config> struct BackwardRows {
     static constexpr int warps = Config::threads / 32;
     static_assert(warps == 32, "each lane has a warp's number");
@@ -44,12 +44,16 @@ template <class Config> struct BackwardRows {
     }
 
     __device__ __forceinline__ float choose_factor(float (&shared)[warps]) const {
-        if (!params.scales) return 1;
         float largest = largest_gradient(shared);
         if (!(largest > 0)) return 1;
         int exponent = 14 - (((int)__float_as_uint(largest) >> 23) - 127);
         exponent = min(exponent, 100); // of what fp32 holds, none is below -113
         return __uint_as_float((u32)(exponent + 127) << 23);
+    }
+
+    __device__ __forceinline__ float factor(float (&shared)[warps]) const {
+        if constexpr (Config::scales) return choose_factor(shared);
+        else return 1;
     }
 
     // The log2 of the row's sum: offset, an integer, and what is left. has_logp: logp is known.
@@ -129,9 +133,8 @@ template <class Config> struct BackwardRows {
     }
 
     __device__ __forceinline__ void count_chunks(int count) const {
-        if (params.chunk_rows == 0) return;
 #pragma unroll 1
-        for (int c = threadIdx.x; c < ceil_div(params.rows, params.chunk_rows); c += Config::threads)
+        for (int c = threadIdx.x; c < params.chunks; c += Config::threads)
             params.chunk_counts[c] = min(max(count - c * params.chunk_rows, 0), params.chunk_rows);
     }
 
@@ -202,5 +205,5 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_row
     allow_next_kernel();
     BackwardRows<Config> rows = {params};
     if (params.indexes) rows.index_rows(shared.votes);
-    if (params.differentiates) rows.differentiate(rows.choose_factor(shared.largest));
+    if (params.differentiates) rows.differentiate(rows.factor(shared.largest));
 }

@@ -13,13 +13,13 @@ typedef struct BackwardRowsParams {
                                                                                      g_sum: by sum_v w[v] z[v] */
     flp_row_gradient *gradient;      /* [rows rounded up to 256] of the valid ones; zeros up to a multiple of 256 */
     i32 *row, *packed_index, *count; /* [rows] where a valid row stands in hidden; [rows] the inverse, -1: it is not valid; how many are */
-    float *factor, *inverse_factor;  /* a power of two that the derivatives are multiplied by, and what takes it back */
+    float *factor, *inverse_factor;  /* a power of two that the derivatives are multiplied by where they are stored in fp16, else 1; and its inverse */
     flp_tally *target_errors;        /* NULL: bad targets are not counted */
     i64 ignore_index;
     i32 rows, vocab, target_bytes;
     float scale;                   /* log2(e) / temperature; log2(e) where row_temperature is given */
     float inverse_temperature;     /* where row_temperature is NULL */
-    i32 scales;                    /* 1: the derivatives are stored in fp16; else the factor is 1 */
+    i32 chunks;                    /* with indexes: how many chunk_counts there are */
     i32 indexes;                   /* 1: row, packed_index and count are written; 0: they have been */
     i32 differentiates;            /* 1: gradient, factor and inverse_factor are written, which lse, entropy and g_* are read for */
     i32 saved_columns;             /* with row_factor: those of the saved exponentials, which holds the first of the vocabulary */
@@ -28,7 +28,7 @@ typedef struct BackwardRowsParams {
     const float *saved_exp_offset; /* [rows]: k of the saved exponentials' 2^(z2 - k) */
     const float *logp;             /* [rows]; or NULL: the derivative by the target's logit then takes p from the logit */
     flp_row_target *targets;       /* [rows]: of the valid ones; the derivative only where the saved exponentials have the target */
-    i32 *chunk_counts;             /* with indexes: for each chunk_rows of the valid ones, how many there are; not written where that is 0 */
+    i32 *chunk_counts;             /* with indexes: for each chunk_rows of the valid ones, how many there are */
     i32 chunk_rows;
     i32 ignores; /* 1: rows whose target is ignore_index are ignored; 0: none is */
     /* Where another call indexes the rows, the forward of the pair: */

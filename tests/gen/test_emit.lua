@@ -40,6 +40,7 @@ local samples = {
   "logits_logp_fused_cluster.bf16.c1.w20.sm_90a",
   "logits_logp_fused_cluster.f32.c8.w12.softcap.entropy.sm_90a",
   "linear_logp_backward_rows.sm_90a",
+  "linear_logp_backward_rows.f16.sm_80",
   "linear_logp_backward_gather.bf16.sm_80",
   "linear_logp_backward_bias.f32.out_bf16.adds.sm_90",
   "linear_logp_backward_finish.w_bf16.out_f16.sm_90a",

@@ -15,6 +15,7 @@ local portable = {
   operator = "linear_logp", dtype = "bf16", d = 4096, bm = 128, bv = 128, s = 80, cluster = 1, stages = 4, arch = "sm_80",
 }
 local combine = { operator = "linear_logp_combine", bm = 8, arch = "sm_90a" }
+local rows = { operator = "linear_logp_backward_rows", arch = "sm_90a" }
 
 -- The backward's tile kernels, on a forward's tile.
 local function product_on(forward)
@@ -151,10 +152,13 @@ function TestLegality.test_each_rule_of_the_portable_kernel_refuses()
   })
 end
 
-function TestLegality.test_each_rule_of_the_combine_refuses()
-  assert_covered("gen/kernels/helpers.lua", combine, {
-    { { bm = 33 }, "bm = 33", "at most 32" },
-  })
+-- A row's dtype says that its derivatives are scaled, which those of fp16 alone are.
+function TestLegality.test_each_rule_of_the_small_kernels_refuses()
+  luaunit.assertTrue(emit.check(support.with(rows, { dtype = "f16" })))
+  luaunit.assertEquals(support.refusals_missed("gen/kernels/helpers.lua", function()
+    assert_all_refused(combine, { { { bm = 33 }, "bm = 33", "at most 32" } })
+    assert_all_refused(rows, { { { dtype = "bf16" }, "dtype = bf16", "fp16 alone" }, { { dtype = "f32" }, "dtype = f32", "fp16 alone" } })
+  end), "")
 end
 
 function TestLegality.test_the_limits_themselves_are_legal()

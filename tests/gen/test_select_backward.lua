@@ -179,9 +179,9 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
   for _, capability in ipairs { 80, 90 } do
     local _, specs = selected("linear_logp_backward:f16:n1:d64:v128:dv:bias_f32:softcap30:gh_bf16:gw_f32:gb_f16:acc_hidden:acc_weight:acc_bias" ..
                               ":g_lse:g_entropy", capability)
-    local gather, logits, hidden, finish = specs.gather, specs.grad_logits, specs.hidden_product, specs.hidden_finish
+    local rows, gather, logits, hidden, finish = specs.valid_rows, specs.gather, specs.grad_logits, specs.hidden_product, specs.hidden_finish
     local weight, bias = specs.weight_product, specs.bias
-    luaunit.assertEquals({ gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16" })
+    luaunit.assertEquals({ rows.dtype, gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16", "f16" })
     luaunit.assertEquals({ logits.d, logits.dv, logits.bias, logits.softcap, logits.entropy }, { 64, true, "f32", true, true })
     -- sums += dlogit . weight^T, where the weight is [D, V]; and grad_weight [D, V] += hidden^T . dlogit
     luaunit.assertEquals({ hidden.a_transposed or false, hidden.b_transposed or false, hidden.out, hidden.adds }, { false, false, "f32", true })

@@ -74,7 +74,6 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
     params.meetings = flp_backward_counts_of(run)->meetings;
     params.factor = run->factor;
     params.inverse_factor = run->inverse_factor;
-    params.scales = run->forward->dtype == FLP_F16;
     if (run->row_factor)
         use_saved_exp(run, &params);
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_DIFFERENTIATE);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "core/arguments.h"
 #include "core/call.h"
 #include "params/linear_logp_shard.h"
@@ -142,6 +143,7 @@ flp_status flp_packed_rows_index(const flp_packed_call *call)
     params.target_errors = plan->problem.with_forward ? NULL : (flp_tally *)(uintptr_t)plan->common.target_errors;
     params.chunk_counts = at(call, FLP_PART_CHUNK_COUNTS);
     params.chunk_rows = (int32_t)flp_linear_work_chunk_rows(&plan->work, call->args->rows);
+    params.chunks = params.chunk_rows ? (int32_t)flp_int64_divide_up(all.rows, params.chunk_rows) : 0;
     flp_workspace_begin_step(call->workspace, FLP_STEP_INDEX_ROWS);
     return flp_call_launch(plan->rows, 1, call->args->stream, parameters);
 }
