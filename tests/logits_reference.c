@@ -129,8 +129,8 @@ static int64_t find_argmax(const row_facts *row)
 
 /* What fp32 may cost, u = 2^-24. A power of two counts from a logit near the largest, so that a logit at a distance of `distance` from it is off by
  * 4 u of that, or of 4 u M where |z| is at most M: by the scale's rounding, the difference's and the product's. A softcap costs 8 u M more, tanh's
- * 4e-7. The sums' terms are positive: additions of depth 16 a lane, 2 of its parts, 5 of lanes, 4 a batch of segments and 5 lanes again, with 4 u
- * of exp2 and of log2 each: 40 u. */
+ * 4e-7. The sums' terms are positive: additions of depth 16 a lane (20 where powers are large), 2 of its parts, 5 of lanes, 4 a batch of segments and 5
+ * lanes again, with 4 u of exp2 and of log2 each: 40 u. */
 static double find_rounding(const row_facts *row, double distance)
 {
     return unit * ((row->c->problem.softcap > 0 ? 8 * row->largest : 0) + 4 * fmin(row->largest, distance) + 40);

@@ -114,7 +114,7 @@ end
 
 -- What decides a row's bits: the segments. Neither the loads' width nor the block's size does.
 function config.numerics(name, spec)
-  return ("%s.%s.%s.x%d"):format(name, spec.softcap and "r5" or "r3", spec.dtype, config.segment_columns(spec))
+  return ("%s.%s.%s.x%d"):format(name, spec.softcap and "r6" or "r4", spec.dtype, config.segment_columns(spec))
 end
 
 -- The sums of so many rows, as a banner tells of them.

@@ -209,12 +209,19 @@ template <class Config> struct Segment {
     // place: the target's column in the segment.
     __device__ __forceinline__ void add_large_powers(const Element *from, int place, const LogitsScale &scale, LogitsSums &sums) const {
         sums.sum = sums.moment = 0;
-#pragma unroll 4
-        for (int i = lane_index(); i < left; i += 32) {
-            float d = distance_from<true>(soften<Config>(to_float(from[i]), scale), sums.origin, scale), power = exp2_approximate(d);
-            if (i == place) power = 0;
-            sums.sum += power;
-            if constexpr (Config::has_entropy) sums.moment = fmaf(power, fmaxf(d, lowest_power), sums.moment);
+#pragma unroll 1
+        for (int first = lane_index(); first < left; first += 4 * 32) {
+            float sum = 0, moment = 0;
+#pragma unroll
+            for (int i = first; i < first + 4 * 32; i += 32) {
+                if (i >= left) continue;
+                float d = distance_from<true>(soften<Config>(to_float(from[i]), scale), sums.origin, scale), power = exp2_approximate(d);
+                if (i == place) power = 0;
+                sum += power;
+                if constexpr (Config::has_entropy) moment = fmaf(power, fmaxf(d, lowest_power), moment);
+            }
+            sums.sum += sum;
+            sums.moment += moment;
         }
         add_lanes(sums);
     }

@@ -65,7 +65,8 @@ template <class Config> struct SegmentInMemory {
         }
     }
 
-    // The sums, from the largest logit of all, without the one in column `place`.
+    // The sums, from the largest logit of all, without the one in column `place`. Each vector's terms have a sum of their own: of a lane's 64 in one, many
+    // small ones beside a large one would all be rounded the same way.
     __device__ __forceinline__ void sum_up(int left, int place, const LogitsScale &scale, LogitsSums &sums) const {
         float largest = -infinity;
         visit(left, [&](float z, int column) {
@@ -73,11 +74,21 @@ template <class Config> struct SegmentInMemory {
         });
         sums.origin = soften<Config>(warp_largest(largest), scale);
         sums.sum = sums.moment = 0;
-        visit(left, [&](float z, int column) {
-            float d = distance(soften<Config>(z, scale), sums.origin, scale), power = column == place ? 0 : exp2_approximate(d);
-            sums.sum += power;
-            if constexpr (Config::has_entropy) sums.moment = fmaf(power, fmaxf(d, lowest_power), sums.moment);
-        });
+#pragma unroll 1
+        for (int j = 0; j < vectors; j++) {
+            float z[elements], sum = 0, moment = 0;
+            widen<Element>(at(j), z);
+#pragma unroll
+            for (int i = 0; i < elements; i++) {
+                int column = Segment::column(j) + i;
+                if (column >= left) continue;
+                float d = distance(soften<Config>(z[i], scale), sums.origin, scale), power = column == place ? 0 : exp2_approximate(d);
+                sum += power;
+                if constexpr (Config::has_entropy) moment = fmaf(power, fmaxf(d, lowest_power), moment);
+            }
+            sums.sum += sum;
+            sums.moment += moment;
+        }
         Segment::add_lanes(sums);
     }
 };

@@ -96,5 +96,12 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy n=13 v=144 temperature=2.8271522852746691 likely=1 margin=55.252877278645023 entropy=1 bias=f32 d=4 dtype=f32 data=330654901",
     "linear_logp n=2 v=118 scale=20 shape=8 shift=-10000 entropy=1 bias=f32 d=64 data=513014678",
     /* A target 2^116 times as likely as its others, whose saved exponentials stand far above their offset. */
-    "linear_logp_backward n=4 v=436 temperature=0.24413194101272953 likely=2 margin=47.144509075164706 forward=1 grad_weight=f32 d=11 data=523292329", NULL
+    "linear_logp_backward n=4 v=436 temperature=0.24413194101272953 likely=2 margin=47.144509075164706 forward=1 grad_weight=f32 d=11 data=523292329",
+    /* Beside one large term many small ones, in a segment beyond the softcap, where one sum had a lane's 64. */
+    "logits_logp v=12996 temperature=1.8103085614877243 shape=5 softcap=30 data=926416048",
+    "logits_logp n=2 v=4372 temperature=1.7779430425345071 shape=5 softcap=30 data=799043378",
+    /* p is 1 by an lse that has no digits, where it is 0, and is rounded once more. */
+    "logits_logp_backward n=2 v=2 temperature=2.20692096088026 likely=1 margin=45.868153910171614 shape=7 shift=-1000000000 g_lse=1 dtype=f32 "
+    "data=901426568",
+    NULL
 };

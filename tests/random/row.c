@@ -177,13 +177,14 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p), surprise = p > 0 && g->entropy != 0 ? log_p + row->entropy : 0;
         const double uniform = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
-        const double growth = growth_of(log_p, e[v] + common), off_p = (p_is_at_most_1 ? fmin(growth, 1) : growth) + 8 * u * p;
-        const double of_entropy =
-            p + off_p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
-        double value, off = of_entropy + (p + off_p) * g->lse_error + 4 * u * (fabs(uniform) + p * fabs(shared));
+        const double growth = growth_of(log_p, e[v] + common), most_off = p_is_at_most_1 ? fmin(growth, 1) : growth;
+        /* What is rounded is p as it is found, not as it should be. */
+        const double off_p = most_off + 8 * u * (p + most_off), found = p + off_p;
+        const double of_entropy = found > 0 ? found * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
+        double value, off = of_entropy + found * g->lse_error + 4 * u * (fabs(uniform) + (found > 0 ? found * fabs(shared) : 0));
         if (v != inputs->target) {
             value = p * (shared - g->logp) + uniform;
-            off += off_p * fabs(shared - g->logp) + 4 * u * p * fabs(g->logp) + p * g->error;
+            off += off_p * fabs(shared - g->logp) + 4 * u * found * fabs(g->logp) + p * g->error;
             if (row->rest < smallest_kept_rest)
                 off += p * fabs(shared - g->logp);
         } else if (g->bare_target) {
@@ -191,7 +192,8 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
             off += off_p * fabs(shared - g->logp) + 4 * u * fabs(g->logp) + row->rest * g->error;
         } else {
             value = g->logp * row->rest + p * shared + uniform;
-            off += off_p * fabs(shared) + fabs(g->logp) * fmin(1, growth_of(log_p, row->logp_error)) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
+            const double off_rest = fmin(1, growth_of(log_p, row->logp_error));
+            off += off_p * fabs(shared) + fabs(g->logp) * (off_rest + 8 * u * (row->rest + off_rest)) + row->rest * g->error;
         }
         const double own = error_of(inputs, v), capped = cap > 0 ? 2 * fabs(tanh(x)) * own / cap + 16 * u * larger(1, fmin(fabs(x), 64)) : 0;
         derivative[v] = value / T * slope;
