@@ -62,6 +62,7 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     made->context = context;
     simulated_device_set((uint64_t)fake_tune.created, &base, 1, &made->device);
     made->device.in_threads = 1;
+    simulated_device_calm(&made->device);
     made->candidates[0] = (flp_tune_candidate){ .role = FLP_ROLES, .predicted_seconds = base, .workspace_bytes = 1024 };
     memcpy(made->candidates[0].tuning, fake_tune.base, FLP_TUNING_BYTES);
     made->of_base = fake_tune.factor ? fake_tune.factor(made->identity.problem, made->candidates[0].tuning) : 1;

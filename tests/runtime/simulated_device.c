@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-static const double drift_seconds = 15, clock_mhz = 1980, outlier_chance = 0.02, throttle_every_seconds = 60, throttle_seconds = 3, check_seconds = 0.02;
+static const double drift_seconds = 15, clock_mhz = 1980, throttle_every_seconds = 60, throttle_seconds = 3, check_seconds = 0.02;
 
 static uint64_t draw(simulated_device *device)
 {
@@ -91,7 +91,7 @@ static flp_status time_run(void *self, int candidate, double *seconds, double *c
     if (++device->runs[candidate] == device->fails_at && candidate == device->standard)
         return flp_status_fail(FLP_CUDA_FAILED, "the device is lost");
     rate = exp(device->drift) * (device->seconds < device->throttled_until ? device->throttle : 1);
-    outlier = simulated_device_uniform(device) < outlier_chance ? between(device, 1.02, 1.5) : 1;
+    outlier = simulated_device_uniform(device) < device->outlier_chance ? between(device, 1.02, 1.5) : 1;
     *seconds = device->truth[candidate] / rate * outlier * exp(device->noise * normal(device));
     *clock = device->knows_clock ? clock_mhz * rate * exp(0.01 * normal(device)) : 0;
     pass(device, *seconds);
@@ -110,6 +110,7 @@ static void begin(uint64_t seed, int count, simulated_device *device)
     device->count = count;
     device->knows_clock = 1;
     device->noise = 0.005;
+    device->outlier_chance = 0.02;
     device->drift_size = 0.05;
     device->idle_seconds = 0.001;
     device->compile_seconds = 0.7;
@@ -141,6 +142,14 @@ void simulated_device_set(uint64_t seed, const double *truth, int count, simulat
     begin(seed, count, device);
     memcpy(device->truth, truth, (size_t)count * sizeof(*truth));
     finish(device, 1);
+}
+
+void simulated_device_calm(simulated_device *device)
+{
+    device->noise = device->outlier_chance = device->drift_size = device->drift = 0;
+    device->throttle = 1;
+    device->throttled_until = 0;
+    device->throttled_at = INFINITY;
 }
 
 /* A third close to the best, the others up to three times as slow; those that fail would win. */

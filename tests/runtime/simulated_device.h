@@ -24,6 +24,7 @@ typedef struct {
     flp_tuner_device device;
 
     double noise;                                   /* of a run, as a part */
+    double outlier_chance;                          /* of a run that takes up to half as long again */
     double drift_size;                              /* standard deviation of the rate's logarithm */
     double idle_seconds, compile_seconds;           /* before each run; of a compilation, on the device's clock where the calling thread compiles */
     int knows_clock, in_threads;                    /* in_threads: compilations come from others, and take their time of the day */
@@ -42,6 +43,10 @@ void simulated_device_draw(uint64_t seed, simulated_device *device);
 
 /* So many sound candidates, of which number 0 is the default, with these true times and the same workspace. */
 void simulated_device_set(uint64_t seed, const double *truth, int count, simulated_device *device);
+
+/* Measures the true times from now on. Where compilations take their time of the day, how many rounds there are is not the same twice, nor would what
+ * is drawn be. */
+void simulated_device_calm(simulated_device *device);
 
 double simulated_device_uniform(simulated_device *device); /* in [0, 1) */
 
