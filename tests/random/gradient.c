@@ -2,7 +2,7 @@
  *
  * An element is a sum of terms derivative x input. It may be off by
  * - what each derivative may be (row.h), times its input, added up without regard to sign;
- * - the sum's own additions, as those of a logit (linear_truth.c);
+ * - the sum's own additions, as those of a logit (linear_truth.c), of terms as they are found: where p may be 1 and should be 0, what is rounded is 1;
  * - on a GPU, and on a CPU that multiplies bf16, the rounding of each derivative but the target's to the dtype of the inputs, r = 2^-8 of itself for bf16 and 2^-11 for fp16: at most r
  *   times the sum of the terms' sizes; of independent roundings, DEVIATIONS r / sqrt(3) times the root of the sum of their squares, if that is less
  *   and the data are random. Rows of which one entry has nearly all the probability have equal derivatives, whose roundings are equal too: their sum is
@@ -68,20 +68,20 @@ typedef struct {
 
 static inline void add_term(flp_random_gradient *gradient, int64_t at, const factor *f, double input)
 {
-    const double term = f->derivative * input, size = fabs(term);
+    const double term = f->derivative * input, error = f->error * fabs(input), found = fabs(term) + error;
 
     gradient->value[at] += term;
-    gradient->error[at] += f->error * fabs(input);
-    gradient->size[at] += term * term;
-    gradient->whole[at] += size + f->error * fabs(input);
+    gradient->error[at] += error;
+    gradient->size[at] += found * found;
+    gradient->whole[at] += found;
     if (f->is_rounded) {
-        gradient->hard[at] += size;
-        gradient->soft[at] += term * term;
+        gradient->hard[at] += found;
+        gradient->soft[at] += found * found;
         gradient->known[at] += f->rounding * input;
         gradient->inputs[at] += fabs(input);
     }
     if (f->may_pass)
-        gradient->passed[at] += size;
+        gradient->passed[at] += fabs(term);
 }
 
 static float upstream_at(const flp_random_linear *linear, flp_random_role role, int64_t i)

@@ -100,8 +100,11 @@ const char *const flp_random_once_failed[] = {
     /* Beside one large term many small ones, in a segment beyond the softcap, where one sum had a lane's 64. */
     "logits_logp v=12996 temperature=1.8103085614877243 shape=5 softcap=30 data=926416048",
     "logits_logp n=2 v=4372 temperature=1.7779430425345071 shape=5 softcap=30 data=799043378",
-    /* p is 1 by an lse that has no digits, where it is 0, and is rounded once more. */
+    /* p is found to be 1, of logits that leave it no digits, where it should be 0, and is rounded once more. */
     "logits_logp_backward n=2 v=2 temperature=2.20692096088026 likely=1 margin=45.868153910171614 shape=7 shift=-1000000000 g_lse=1 dtype=f32 "
     "data=901426568",
-    NULL
+    "linear_cross_entropy n=45 v=96 shards=5 ignored=70 ignores=1 scale=10000 shape=7 shift=-1000000000 dispatched=1 grad_weight=f32 bias=f32 d=64 "
+    "data=105172578",
+    "linear_logp_backward n=14 v=47 row_temperature=3 values=2 softcap=1.5 grad_weight=f32 d=14 data=783161312",
+    "linear_logp_backward n=36 v=101 scale=1000 shape=7 shift=-1000000000 grad_weight=f32 bias=f32 d=55 data=112145355", NULL
 };
