@@ -515,7 +515,8 @@ typedef struct {
                                                   N x D elements for the packed rows beside linear_logp's scratch. Else
                                                   memory_budget is that of the whole workspace, the forward's and the loss' included. On a
                                                   GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or
-                                                  uniform, room for [N, V] in bf16 and 4 KiB a row saves computing these logits twice.
+                                                  uniform, room for [N, V] in bf16 and 4 KiB a row saves computing these logits twice. A row
+                                                  whose derivatives times hidden are beyond bf16's range then makes all of grad_weight NaN.
                                                   Without it a grad_weight [V, D] that is written, not added to, its rows one behind the
                                                   other, holds what it can before its own entries are written: in bf16 the exponentials of
                                                   nearly V D / N entries, by default (from D 1024 on) those of half of V for up to 2 D rows.

@@ -132,13 +132,22 @@ static void add_row(flp_random_linear *linear, int64_t i, const double *derivati
     }
 }
 
-static void note_upstream(flp_random_linear *linear, int64_t i, const flp_random_row_upstream *g)
+/* On a GPU exponentials of bf16 may be saved. */
+static int may_save_exp(const flp_random_problem *p)
 {
-    const double size =
-        (fabs(g->logp) + fabs(g->lse) + 64 * fabs(g->entropy) + fabs(g->sum) * (double)linear->problem->v) / fmin(1, flp_random_linear_temperature(linear, i));
+    return p->dtype == FLP_BF16 && (p->op == FLP_RANDOM_CROSS_ENTROPY || p->forward);
+}
+
+/* hidden: of row i. */
+static void note_upstream(flp_random_linear *linear, int64_t i, const flp_random_row_upstream *g, const double *hidden)
+{
+    const double size = (fabs(g->logp) + g->error + fabs(g->lse) + 64 * fabs(g->entropy) + fabs(g->sum) * (double)linear->problem->v) /
+                        fmin(1, flp_random_linear_temperature(linear, i));
 
     if (isfinite(size))
         linear->largest_upstream = fmax(linear->largest_upstream, size);
+    for (int64_t d = 0; may_save_exp(linear->problem) && d < linear->problem->d; d++)
+        linear->rows_beyond |= size * fabs(hidden[d]) >= 0x1p127;
 }
 
 void flp_random_linear_differentiate(flp_random_linear *linear)
@@ -158,7 +167,7 @@ void flp_random_linear_differentiate(flp_random_linear *linear)
         const flp_random_row_upstream g = upstream_of(linear, i);
         flp_random_row_compute(&inputs, z, e, &row);
         flp_random_row_differentiate(&inputs, &row, z, e, &g, derivative, error);
-        note_upstream(linear, i, &g);
+        note_upstream(linear, i, &g, hidden + i * p->d);
         add_row(linear, i, derivative, error, hidden, weight);
     }
     free(hidden);
@@ -184,8 +193,7 @@ double flp_random_gradient_bound(const flp_random_linear *linear, const flp_rand
     const int of_weight = gradient != &linear->hidden;
     const double n = (double)(of_weight ? p->n : p->v);
     const double r = is_cpu ? flp_gradient_cpu_roundoff(p->dtype) : p->dtype == FLP_F32 ? 0 : p->dtype == FLP_BF16 ? 0x1p-8 : 0x1p-11;
-    const int may_save_exp = !is_cpu && p->dtype == FLP_BF16 && (p->op == FLP_RANDOM_CROSS_ENTROPY || p->forward);
-    const double roundings = of_weight && may_save_exp ? 2 : 1;
+    const double roundings = of_weight && !is_cpu && may_save_exp(p) ? 2 : 1;
     const double known = r > 0 ? fabs(gradient->known[i]) : 0;
     const double hard = roundings * gradient->hard[i], soft = deviations * sqrt(roundings * gradient->soft[i] / 3);
     const double sum = u * (deviations * sqrt(n / 3) + n / 8 + 4) * fmax(fabs(gradient->value[i]), sqrt(gradient->size[i]));

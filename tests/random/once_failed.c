@@ -106,5 +106,16 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy n=45 v=96 shards=5 ignored=70 ignores=1 scale=10000 shape=7 shift=-1000000000 dispatched=1 grad_weight=f32 bias=f32 d=64 "
     "data=105172578",
     "linear_logp_backward n=14 v=47 row_temperature=3 values=2 softcap=1.5 grad_weight=f32 d=14 data=783161312",
-    "linear_logp_backward n=36 v=101 scale=1000 shape=7 shift=-1000000000 grad_weight=f32 bias=f32 d=55 data=112145355", NULL
+    "linear_logp_backward n=36 v=101 scale=1000 shape=7 shift=-1000000000 grad_weight=f32 bias=f32 d=55 data=112145355",
+    /* An upstream gradient that is found as large as it may be takes fp16's range from the others; chunks of rows are added one by one. */
+    "linear_cross_entropy n=24 v=6 row_temperature=1 likely=1 margin=15.499540212352825 shape=8 shift=-1000000000 loss=2 grad_hidden=f32 bias=f32 "
+    "dtype=f16 data=566890381",
+    "linear_cross_entropy n=1094 v=781 likely=2 margin=32.451060050334505 budget=0.3882298213750065 accumulate=2 grad_weight=f32 d=2 data=332767501",
+    /* Rows of hidden times saved exponentials' factors that are beyond the range of bf16: NaN, where a bound of them would pass for a number. */
+    "linear_cross_entropy n=24 v=7 row_temperature=3 scale=20 reduction=1 lse_square_scale=0.001 grad_weight=f32 data=924065204",
+    "linear_cross_entropy n=13 v=3 row_temperature=3 scale=1000 lse_square_scale=0.001 grad_weight=f32 data=192174732",
+    "linear_cross_entropy n=6 v=8 temperature=9.9999999999999995e-07 scale=100000 shape=11 shift=1e+30 lse_square_scale=0.001 grad_weight=f32 bias=f32 "
+    "d=3 data=854578703",
+    /* Such a row of an infinite upstream gradient is infinite. */
+    "linear_logp_backward v=3 upstream=5 forward=1 grad_weight=f32 data=636136695", NULL
 };
