@@ -439,8 +439,8 @@ FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
  * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. Where
  * grad_hidden alone is wanted and logits may be left, the forward computes its products too, if there is room for [N, D] in fp32 and the logits of 512 rows
- * (by default, up to V 262144), and the backward none. lse is
- * wanted, entropy where g_entropy is 1, else it is NULL; argmax is NULL.
+ * (by default, up to V 262144), and the backward none. Where logits are left, a row whose derivatives times hidden are beyond bf16's range may make
+ * grad_weight NaN. lse is wanted, entropy where g_entropy is 1, else it is NULL; argmax is NULL.
  * lse and entropy are 0 in rows that are ignored or whose target is bad. The workspace is the caller's, on the CPU path too.
  *
  * Each backward takes one forward: it uses up what this one left, so that a second backward needs another forward. The forward leaves a mark in
@@ -515,8 +515,7 @@ typedef struct {
                                                   N x D elements for the packed rows beside linear_logp's scratch. Else
                                                   memory_budget is that of the whole workspace, the forward's and the loss' included. On a
                                                   GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or
-                                                  uniform, room for [N, V] in bf16 and 4 KiB a row saves computing these logits twice. A row
-                                                  whose derivatives times hidden are beyond bf16's range then makes all of grad_weight NaN.
+                                                  uniform, room for [N, V] in bf16 and 4 KiB a row saves computing these logits twice.
                                                   Without it a grad_weight [V, D] that is written, not added to, its rows one behind the
                                                   other, holds what it can before its own entries are written: in bf16 the exponentials of
                                                   nearly V D / N entries, by default (from D 1024 on) those of half of V for up to 2 D rows.
@@ -524,7 +523,8 @@ typedef struct {
                                                   512 rows or more (by default, where grad_hidden alone is wanted and V is at most 262144, for as
                                                   many as fit into 256 MiB) saves it too: then the valid rows go through in chunks (beside that they take N x D
                                                   elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
-                                                  within their rounding. The CPU path saves fp32 logits of the first rows in so much memory (0: 512 MiB)
+                                                  within their rounding, and a row whose derivatives times hidden are beyond bf16's range,
+                                                  as at a temperature of 2^-64, may make grad_weight NaN. The CPU path saves fp32 logits of the first rows in so much memory (0: 512 MiB)
                                                   and computes these once; no bit shows it. */
     flp_reduction reduction;
     int label_smoothing;                        /* 1: args.label_smoothing is used */
