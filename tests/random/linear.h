@@ -14,6 +14,7 @@ typedef struct {
     double *size;   /* sqrt(sum of the terms' squares) */
     double *hard;   /* sum of |term| that are rounded to the dtype of the inputs on a GPU: all but the target's */
     double *soft;   /* sqrt(sum of their squares) */
+    double *level;  /* sum of those of rows whose derivatives hardly differ */
     double *known;  /* sum of these terms' own roundings, where a derivative is rounded once */
     double *passed; /* sum of |term| that a filter may pass over */
     double *whole;  /* sum of |term| with what it may be off by: where fp32 has no room for it, it may have none for a part of the sum */
