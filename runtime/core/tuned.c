@@ -233,22 +233,33 @@ static void take_own(choice *found, const flp_record *record)
     }
 }
 
-/* The problem's record that serves this machine best, and the nearest shape that was measured on this machine with these templates. Chunks of one shape say
- * nothing of another's: the model has none. */
+/* Of the shape nearest to the problem's on such a GPU, of several the one whose driver and NVRTC are these. Chunks of one shape say nothing of another's: the
+ * model has none. */
+static void take_near(choice *found, const flp_record *record, double distance)
+{
+    const flp_environment *here = found->environment;
+
+    if (distance > found->nearest ||
+        (distance == found->nearest && !(found->has_near && flp_records_is_closer(&record->environment, &found->near.environment, here))))
+        return;
+    if (flp_tuning_text_has_chunks(record->tuning) || strcmp(record->identity.arch, found->search.base.arch) != 0 ||
+        !flp_environment_same_gpu(&record->environment, here) || find_fault(&found->search, record))
+        return;
+    found->nearest = distance;
+    found->has_near = 1;
+    found->near = *record;
+}
+
+/* The problem's record that serves this machine best, and that of the nearest shape. */
 static int take(void *data, const flp_record *record)
 {
     choice *found = data;
     const shape_distance distance = distance_of(record->identity.problem, found->search.problem);
 
-    if (is_own(&found->search, record)) {
+    if (is_own(&found->search, record))
         take_own(found, record);
-    } else if (!flp_tuning_text_has_chunks(record->tuning) && distance.same_family && distance.log2_sizes < found->nearest &&
-               strcmp(record->identity.arch, found->search.base.arch) == 0 && flp_environment_same(&record->environment, found->environment) &&
-               !find_fault(&found->search, record)) {
-        found->nearest = distance.log2_sizes;
-        found->has_near = 1;
-        found->near = *record;
-    }
+    else if (distance.same_family)
+        take_near(found, record, distance.log2_sizes);
     return 0;
 }
 
@@ -283,24 +294,25 @@ static void take_record(const flp_record *record, const flp_environment *here, f
 }
 
 /* What was measured there, times what the model says of the way from there to here. */
-static flp_status carry_over(flp_context *context, const flp_wanted_kernels *wanted, const char *hint, const flp_device *device, const flp_record *record,
-                             flp_tuned *tuned)
+static flp_status carry_over(flp_context *context, const flp_wanted_kernels *wanted, const flp_tuned_question *question, const choice *found, flp_tuned *tuned)
 {
-    char near_text[FLP_RECORD_PROBLEM_BYTES + 32], calibration[FLP_RECORD_TUNING_BYTES];
+    const flp_record *record = &found->near;
+    char near_text[FLP_RECORD_PROBLEM_BYTES + 32], calibration[FLP_RECORD_TUNING_BYTES], difference[FLP_ENVIRONMENT_DIFFERENCE_BYTES];
     flp_model_facts model;
     flp_transfer transfer = { .wanted = *wanted, .near_problem = near_text, .near_ratio = record->ratio };
     flp_status status;
 
-    snprintf(near_text, sizeof(near_text), "%s%s", record->identity.problem, hint);
+    snprintf(near_text, sizeof(near_text), "%s%s", record->identity.problem, question->hint);
     transfer.wanted.tuning = record->tuning;
-    flp_calibration_facts(context, device, &model, calibration);
+    flp_calibration_facts(context, question->device, &model, calibration);
     status = flp_generator_transfer(flp_kernel_store_generator(context->store), &transfer, &model);
     if (status != FLP_OK)
         return status;
     tuned->by = FLP_TUNED_MODEL;
     if (transfer.ratio < worthwhile_ratio)
         snprintf(tuned->tuning, sizeof(tuned->tuning), "%s", record->tuning);
-    snprintf(tuned->source, sizeof(tuned->source), "model, from a record of %.180s", record->identity.problem);
+    flp_environment_difference(&record->environment, found->environment, difference);
+    snprintf(tuned->source, sizeof(tuned->source), "model, from a record of %.180s%s%s", record->identity.problem, difference[0] ? ": " : "", difference);
     return FLP_OK;
 }
 
@@ -371,7 +383,7 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
         take_base(&decided, tuned);
     if (!found.has_near || !found.near.tuning[0])
         return FLP_OK;
-    return carry_over(context, &wanted, question->hint, question->device, &found.near, tuned);
+    return carry_over(context, &wanted, question, &found, tuned);
 }
 
 flp_status flp_tuned_record(flp_context *context, flp_records *records, const flp_tuned_query *query, flp_record *record, flp_record_match *match)

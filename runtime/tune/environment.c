@@ -101,14 +101,26 @@ static int numbers_differ(const char *what, int64_t there, int64_t here, char *t
     return words_differ(what, words[0], words[1], text);
 }
 
+static int gpus_differ(const flp_environment *there, const flp_environment *here, char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES])
+{
+    return words_differ("device", there->device, here->device, text) ||
+           numbers_differ("number of multiprocessors", there->multiprocessors, here->multiprocessors, text) ||
+           numbers_differ("L2 cache in bytes", there->l2_bytes, here->l2_bytes, text) ||
+           numbers_differ("power limit in W", there->power_limit_w, here->power_limit_w, text) || words_differ("MIG profile", there->mig, here->mig, text);
+}
+
 void flp_environment_difference(const flp_environment *there, const flp_environment *here, char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES])
 {
-    if (!words_differ("device", there->device, here->device, text) &&
-        !numbers_differ("number of multiprocessors", there->multiprocessors, here->multiprocessors, text) &&
-        !numbers_differ("L2 cache in bytes", there->l2_bytes, here->l2_bytes, text) &&
-        !numbers_differ("power limit in W", there->power_limit_w, here->power_limit_w, text) && !words_differ("MIG profile", there->mig, here->mig, text) &&
-        !words_differ("driver", there->driver, here->driver, text) && !words_differ("NVRTC", there->nvrtc, here->nvrtc, text))
+    if (!gpus_differ(there, here, text) && !words_differ("driver", there->driver, here->driver, text) &&
+        !words_differ("NVRTC", there->nvrtc, here->nvrtc, text))
         text[0] = 0;
+}
+
+int flp_environment_same_gpu(const flp_environment *one, const flp_environment *other)
+{
+    char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES];
+
+    return !gpus_differ(one, other, text);
 }
 
 int flp_environment_same(const flp_environment *one, const flp_environment *other)

@@ -23,6 +23,9 @@ void flp_environment_describe(const flp_device *device, flp_environment *environ
 /* 1 where they are the same machine to a tuning. */
 int flp_environment_same(const flp_environment *one, const flp_environment *other);
 
+/* 1 where they are the same but for the driver and NVRTC, which change what the model may carry over from shape to shape little. */
+int flp_environment_same_gpu(const flp_environment *one, const flp_environment *other);
+
 /* What of a machine is another one here, in words: "its driver is 570, here 580"; the first that is; "": nothing is. */
 enum { FLP_ENVIRONMENT_DIFFERENCE_BYTES = 128 };
 void flp_environment_difference(const flp_environment *there, const flp_environment *here, char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES]);

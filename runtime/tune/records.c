@@ -164,6 +164,13 @@ flp_status flp_records_list(flp_records *records, const flp_record_files **files
 
 int flp_records_is_closer(const flp_environment *one, const flp_environment *other, const flp_environment *here)
 {
+    const struct {
+        int64_t one, other, here;
+    } sizes[] = {
+        { one->multiprocessors, other->multiprocessors, here->multiprocessors },
+        { one->l2_bytes, other->l2_bytes, here->l2_bytes },
+        { one->power_limit_w, other->power_limit_w, here->power_limit_w },
+    };
     int same = flp_environment_same(one, here), others = flp_environment_same(other, here);
 
     if (same != others)
@@ -172,7 +179,13 @@ int flp_records_is_closer(const flp_environment *one, const flp_environment *oth
     others = strcmp(other->device, here->device) == 0;
     if (same != others)
         return same;
-    return imaxabs(one->multiprocessors - here->multiprocessors) < imaxabs(other->multiprocessors - here->multiprocessors);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        const intmax_t ones = imaxabs(sizes[i].one - sizes[i].here), theirs = imaxabs(sizes[i].other - sizes[i].here);
+
+        if (ones != theirs)
+            return ones < theirs;
+    }
+    return 0;
 }
 
 /* Among equals the first name is taken, and of one name the first file: the user's. */

@@ -60,8 +60,8 @@ const char *flp_records_directory(const flp_records *records);
 
 typedef enum { FLP_RECORD_NONE, FLP_RECORD_EXACT, FLP_RECORD_NEARBY } flp_record_match;
 
-/* The record of an identity: exact where the environment is the same too. Of several nearby ones that of the same device, then of the number of
- * multiprocessors that is closest, then the first name. What is damaged is as if it were not there. FLP_OUT_OF_MEMORY. */
+/* The record of an identity: exact where the environment is the same too. Of several nearby ones that of the same device, then that whose
+ * multiprocessors, L2 cache and power limit, in this order, are closest, then the first name. What is damaged is as if it were not there. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_find(flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                             flp_record_match *match);
 

@@ -156,6 +156,27 @@ static void the_same_device_is_nearest_then_its_size(void **state)
     assert_finds(FLP_RECORD_EXACT, "tile.bm=3", &here);
 }
 
+/* Of as many multiprocessors: by the L2 cache, and of as large a one by the power limit. */
+static void of_equal_sizes_the_l2_cache_counts_then_the_power(void **state)
+{
+    flp_record ones[3] = { tuned_on("NVIDIA A", 132, "tile.bm=1"), tuned_on("NVIDIA B", 132, "tile.bm=2"), tuned_on("NVIDIA C", 132, "tile.bm=3") };
+    flp_record here = tuned_on("NVIDIA D", 132, "");
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ones[i].environment.l2_bytes = i ? 60 << 20 : 50 << 20;
+        ones[i].environment.power_limit_w = i == 1 ? 700 : 350;
+        assert_succeeds(flp_records_publish(records, &ones[i]));
+    }
+    here.environment.l2_bytes = 52 << 20;
+    here.environment.power_limit_w = 700;
+    assert_finds(FLP_RECORD_NEARBY, "tile.bm=1", &here);
+    here.environment.l2_bytes = 58 << 20;
+    assert_finds(FLP_RECORD_NEARBY, "tile.bm=2", &here);
+    here.environment.power_limit_w = 400;
+    assert_finds(FLP_RECORD_NEARBY, "tile.bm=3", &here);
+}
+
 static void the_users_stand_over_the_systems(void **state)
 {
     char systems[1200], second[512];
@@ -376,6 +397,7 @@ int main(void)
         STORE_TEST(every_part_of_the_identity_counts),
         STORE_TEST(another_environment_is_near_by),
         STORE_TEST(the_same_device_is_nearest_then_its_size),
+        STORE_TEST(of_equal_sizes_the_l2_cache_counts_then_the_power),
         STORE_TEST(the_users_stand_over_the_systems),
         STORE_TEST(what_is_damaged_is_as_if_it_were_not_there),
         STORE_TEST(no_home_is_no_records),

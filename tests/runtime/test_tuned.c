@@ -278,6 +278,28 @@ static void the_nearest_shape_s_record_is_carried_over(void **state)
     assert_string_equal("", flp_plan_tuning(plan));
 }
 
+/* Another driver or NVRTC says less than the shape does; another GPU has other memory, and nothing of it is carried over. */
+static void what_is_carried_over_is_of_such_a_gpu(void **state)
+{
+    static const char near[] = "linear_logp:bf16:n8192:d2048:v131072";
+    flp_record old_driver = record_of(near, "tile.cluster=1", 0.95), power = record_of(near, "tile.stages=3", 0.9);
+    const flp_record same = record_of(near, "tile.stages=2", 0.9), farther = record_of("linear_logp:bf16:n16384:d2048:v131072", "tile.stages=3", 0.9);
+
+    (void)state;
+    power.environment.power_limit_w = 1234;
+    plan_with(&power);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    snprintf(old_driver.environment.driver, sizeof(old_driver.environment.driver), "999");
+    assert_succeeds(flp_record_files_publish(root, &farther));
+    plan_with(&old_driver);
+    assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
+    assert_string_equal("tile.cluster=1", flp_plan_tuning(plan));
+    assert_contains(flp_plan_describe(plan), "(model, from a record of linear_logp:bf16:n8192:d2048:v131072: its driver is 999, here cuda 13.0)");
+    plan_with(&same);
+    assert_string_equal("tile.stages=2", flp_plan_tuning(plan));
+    assert_contains(flp_plan_describe(plan), "(model, from a record of linear_logp:bf16:n8192:d2048:v131072)");
+}
+
 static void shapes_too_far_away_say_nothing(void **state)
 {
     const flp_record far = record_of("linear_logp:bf16:n64:d512:v32768", "tile.stages=3", 0.5);
@@ -578,6 +600,7 @@ int main(void)
         test_of(the_user_s_record_goes_before_the_system_s),
         test_of(the_nearest_shape_s_record_is_carried_over),
         test_of(the_nearest_shape_that_keeps_the_bits_is_carried_over),
+        test_of(what_is_carried_over_is_of_such_a_gpu),
         test_of(shapes_too_far_away_say_nothing),
         test_of(a_tuning_that_is_none_leaves_the_default),
         test_of(without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out),
