@@ -1,5 +1,6 @@
 -- The generator's face to C: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; of tunings
--- identity, candidates, arithmetics, transfer; of the model calibration_identity, calibrate.
+-- identity, candidates, arithmetics, transfer, advice; of the model calibration_identity, calibrate.
+local advice = require "gen.advice"
 local arch = require "gen.arch"
 local calibration = require "gen.calibration"
 local emit = require "gen.emit"
@@ -112,6 +113,15 @@ function fusedlogp.transfer(problem_text, capability, backend, tuning_text, near
   there, reason = ratio_of(near_text, capability, backend, tuning_text, known, read_template)
   if not there then return nil, reason end
   return math.floor(near_millionths * here / there + 0.5)
+end
+
+-- The tuning that serves the device where no record says more, "" for selection's own: gen/advice.lua. nil and the reason.
+function fusedlogp.advice(problem_text, capability, backend, facts, read_template)
+  local p, found, specs = untuned(problem_text, capability, backend, read_template)
+  if not p then return nil, found end
+  local known, reason = known_facts(facts)
+  if not known then return nil, reason end
+  return advice.text(p, found.kernels, specs, known)
 end
 
 -- What a calibration must agree with to be read.

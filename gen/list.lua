@@ -1,9 +1,12 @@
 -- The useful variants of an architecture: what a prebuild compiles.
+local advice = require "gen.advice"
 local arch = require "gen.arch"
 local cxx = require "gen.cxx"
+local model = require "gen.model"
 local problem = require "gen.problem"
 local select = require "gen.select"
 local token_loss = require "gen.token_loss"
+local tuning = require "gen.tuning"
 
 local list = {}
 
@@ -17,15 +20,23 @@ local function known(value, set, what)
   return nil, ("%s = %s: known are %s"):format(what, tostring(value), table.concat(set, ", "))
 end
 
+-- Of a problem the kernels of selection's own tiles, and those that a GPU with slow memory takes in their place; nil where there are none.
 local function selected(arch_name, p)
   local device = arch.find(arch_name)
-  local found, reason = select.operator(p.operator)[device.kernels](p, device.capability)
-  if not found then return nil, reason end
+  local function of(text)
+    p.tuning = tuning.parse(text)
+    local found = select.operator(p.operator)[device.kernels](p, device.capability)
+    return found and found.kernels
+  end
+  local kernels = of ""
+  if not kernels then return nil end
+  local advised = advice.text(p, kernels, tuning.specs_of(kernels), model.known(advice.any_slow))
+  if advised ~= "" then table.move(of(advised), 1, #kernels, #kernels + 1, kernels) end
   -- Selection names what a device asks for, which for one of sm_100a is sm_100; a list for sm_90a@host is for the host.
   if arch_name:find("@host$") then
-    for _, kernel in ipairs(found.kernels) do kernel.variant = kernel.variant:gsub("sm_%w+$", arch_name) end
+    for _, kernel in ipairs(kernels) do kernel.variant = kernel.variant:gsub("sm_%w+$", arch_name) end
   end
-  return found
+  return kernels
 end
 
 local function check(arch_name, dtypes, hidden_sizes)
@@ -66,8 +77,7 @@ function list.variants(arch_name, dtypes, hidden_sizes, read_template)
     for _, dtype in ipairs(dtypes) do
       for _, text in ipairs(select.operator(operator).prebuilt(dtype, hidden_sizes)) do
         local p = token_loss.resolve(read_template, problem.parse(text))
-        local found = selected(arch_name, p) or selected(fallback, p)
-        for _, kernel in ipairs(found and found.kernels or {}) do
+        for _, kernel in ipairs(selected(arch_name, p) or selected(fallback, p) or {}) do
           if not seen[kernel.variant] then
             seen[kernel.variant] = true
             names[#names + 1] = kernel.variant

@@ -191,7 +191,8 @@ FLP_API const char *flp_plan_numerics(const flp_plan *plan);
 /* The path that was taken: FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU; FLP_BACKEND_AUTO of NULL. */
 FLP_API flp_backend flp_plan_backend(const flp_plan *plan);
 
-/* Where a plan's tuning is from: a record of this problem on this machine or on one like it, or what the model makes of the record of a shape nearby. */
+/* Where a plan's tuning is from: a record of this problem on this machine or on one like it, or what the model makes of the record of a shape nearby or, without
+ * any, of the device's memory. */
 typedef enum { FLP_TUNED_NOT, FLP_TUNED_EXACT, FLP_TUNED_NEARBY, FLP_TUNED_MODEL } flp_tuned_by;
 FLP_API flp_tuned_by flp_plan_tuned_by(const flp_plan *plan); /* FLP_TUNED_NOT of NULL */
 

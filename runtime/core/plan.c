@@ -162,7 +162,7 @@ static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const fl
         return flp_status_fail(FLP_INTERNAL, "%s: %s was taken once", text, plan->tuned.base);
     plan->tuned.by = FLP_TUNED_NOT;
     strcpy(plan->tuned.tuning, plan->tuned.base);
-    strcpy(plan->tuned.source, "the kernels of a record's tuning are in no cache and cannot be compiled");
+    strcpy(plan->tuned.source, "the kernels of its tuning are in no cache and cannot be compiled");
     return FLP_OK;
 }
 
@@ -249,7 +249,7 @@ static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untun
 
     flp_tuned_find(plan->context, &question, &plan->tuned);
     if (plan->tuned.tuning[0] && choose_tuned(plan, untuned, plan->tuned.tuning) != FLP_OK) {
-        flp_log_warning("the tuning of a record is left out: %s", flp_error_message());
+        flp_log_warning("the tuning that was found is left out: %s", flp_error_message());
         plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
     }
     if (plan->context->flags & FLP_CONTEXT_REPLAY && plan->tuned.by != FLP_TUNED_EXACT)

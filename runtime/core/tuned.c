@@ -2,6 +2,7 @@
 #include "core/tuned.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,6 +352,27 @@ static void take_base(const flp_record *decided, flp_tuned *tuned)
     snprintf(tuned->source, sizeof(tuned->source), "model, from a record of %.180s", decided->identity.problem);
 }
 
+/* What serves such a device where nothing was measured on it. A context that replays records takes nothing else, and says why one of the problem does not
+ * count. */
+static flp_status take_advice(flp_context *context, const flp_wanted_kernels *wanted, const flp_tuned_question *question, flp_tuned *tuned)
+{
+    char calibration[FLP_RECORD_TUNING_BYTES], *tuning = NULL;
+    flp_model_facts model;
+    flp_status status;
+
+    if (context->flags & FLP_CONTEXT_REPLAY)
+        return FLP_OK;
+    flp_calibration_facts(context, question->device, &model, calibration);
+    status = flp_generator_advise(flp_kernel_store_generator(context->store), wanted, &model, &tuning);
+    if (status == FLP_OK && tuning[0]) {
+        tuned->by = FLP_TUNED_MODEL;
+        snprintf(tuned->tuning, sizeof(tuned->tuning), "%s", tuning);
+        snprintf(tuned->source, sizeof(tuned->source), "model, of memory with %" PRId64 " GB/s", (int64_t)(1e-9 * model.memory));
+    }
+    free(tuning);
+    return status;
+}
+
 static flp_status find(flp_context *context, const flp_tuned_question *question, const char *problem, flp_tuned *tuned)
 {
     const flp_device_facts *facts = &question->device->facts;
@@ -364,7 +386,9 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
 
     flp_tuned_without_rows(problem, decision);
     status = flp_records_visit(context->records, may_serve, &any);
-    if (status != FLP_OK || !any.has_any)
+    if (status == FLP_OK && !any.has_any)
+        return take_advice(context, &wanted, question, tuned);
+    if (status != FLP_OK)
         return status;
     flp_environment_describe(question->device, &environment);
     status = find_base(context, question, &wanted, &environment, tuned->base, &decided);
@@ -381,9 +405,9 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
     snprintf(tuned->source, sizeof(tuned->source), "%s", found.refused);
     if (tuned->base[0])
         take_base(&decided, tuned);
-    if (!found.has_near || !found.near.tuning[0])
-        return FLP_OK;
-    return carry_over(context, &wanted, question, &found, tuned);
+    if (!found.has_near)
+        return tuned->base[0] ? FLP_OK : take_advice(context, &wanted, question, tuned);
+    return found.near.tuning[0] ? carry_over(context, &wanted, question, &found, tuned) : FLP_OK;
 }
 
 flp_status flp_tuned_record(flp_context *context, flp_records *records, const flp_tuned_query *query, flp_record *record, flp_record_match *match)
@@ -526,6 +550,19 @@ static flp_status list_decided(flp_context *context, const char *problem, const 
     return status;
 }
 
+/* What GPUs of this compute capability take whose memory is slow. */
+static flp_status list_advice(flp_context *context, const flp_wanted_kernels *wanted, flp_text *tunings)
+{
+    const flp_model_facts slow = { .memory = 1, .calibration = "" };
+    char *tuning = NULL;
+    flp_status status = flp_generator_advise(flp_kernel_store_generator(context->store), wanted, &slow, &tuning);
+
+    if (status == FLP_OK && tuning[0])
+        flp_text_append(tunings, "%s\n", tuning);
+    free(tuning);
+    return status == FLP_OK && tunings->failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "tunings: no memory") : status;
+}
+
 flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings)
 {
     char problem[FLP_PROBLEM_TEXT_BYTES];
@@ -534,6 +571,8 @@ flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const vo
 
     if (status == FLP_OK)
         status = list_of_base(context, problem, wanted, "", tunings);
+    if (status == FLP_OK)
+        status = list_advice(context, wanted, tunings);
     if (status != FLP_OK || !(context->flags & FLP_CONTEXT_TUNED_BITS))
         return status;
     status = flp_tuned_identify_decision(context, op, normal, wanted, &identity);

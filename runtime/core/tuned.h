@@ -1,4 +1,4 @@
-/* What tuning a new plan takes: that of a record of its problem, or of the nearest shape, as the model carries it over. */
+/* What tuning a new plan takes: that of a record of its problem, or of the nearest shape, as the model carries it over, or what is advised for such a GPU. */
 #ifndef FLP_CORE_TUNED_H
 #define FLP_CORE_TUNED_H
 #include "core/choose.h"

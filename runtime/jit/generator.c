@@ -367,6 +367,13 @@ flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transf
     return status;
 }
 
+flp_status flp_generator_advise(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, char **tuning)
+{
+    request request = { .function = "advice", .wanted = wanted, .facts = facts };
+
+    return run_for_text(generator, &request, tuning);
+}
+
 flp_status flp_generator_calibration_identity(flp_generator *generator, char **text)
 {
     request request = { .function = "calibration_identity" };

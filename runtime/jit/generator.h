@@ -74,6 +74,10 @@ typedef struct {
 /* FLP_NO_VARIANT: one of the problems has no kernels, or not with this tuning. */
 flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transfer, const flp_model_facts *facts);
 
+/* The tuning that serves a device where no record says more (gen/advice.lua), of the same bits: malloc'ed; "": the generator's own choice. Of wanted, the
+ * tuning does not count. Errors as flp_generator_select. */
+flp_status flp_generator_advise(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, char **tuning);
+
 /* What a calibration must agree with to be read: malloc'ed. */
 flp_status flp_generator_calibration_identity(flp_generator *generator, char **text);
 

@@ -387,6 +387,21 @@ static void products_in_turns_are_sound(void **state)
     assert_all_sound(&flp_linear_logp_backward_calls, &problem, tunings);
 }
 
+/* gen/advice.lua: tiles that are shared, and saved exponentials of clusters whose last one has a block without rows. */
+static void what_is_advised_for_slow_memory_is_sound(void **state)
+{
+    static const char *const tunings[] = { "hidden_product.bv=256,hidden_product.stages=4,hidden_product.wg=64,save_exp_tile.cluster=2,save_exp_tile.group=1,"
+                                           "weight_product.bv=256,weight_product.stages=4,weight_product.wg=64",
+                                           "save_exp_tile.cluster=2", NULL };
+    const flp_linear_cross_entropy_problem problem = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 300, .hidden = 256, .vocab = 400 },
+                                                                     .grad_hidden = FLP_BF16,
+                                                                     .grad_weight = FLP_F32,
+                                                                     .accumulate = FLP_ACCUMULATE_WEIGHT } };
+
+    (void)state;
+    assert_all_sound(&flp_linear_cross_entropy_calls, &problem, tunings);
+}
+
 /* A step whose budget leaves room for few columns at a time. */
 static const flp_linear_cross_entropy_problem step = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 64, .hidden = 256, .vocab = 3000 },
                                                                      .grad_hidden = FLP_BF16,
@@ -481,6 +496,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(widths_of_gradients_of_logits_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_teams_of_weighted_sums_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(products_in_turns_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_advised_for_slow_memory_is_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_chunks_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(chunks_of_a_frozen_heads_rows_are_offered_and_keep_the_bits, start, stop),
         cmocka_unit_test_setup_teardown(a_record_of_other_widths_names_them, start, stop),

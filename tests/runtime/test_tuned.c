@@ -10,6 +10,7 @@
 #include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_record.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "tune/untuned.h"
 
@@ -300,6 +301,99 @@ static void what_is_carried_over_is_of_such_a_gpu(void **state)
     assert_contains(flp_plan_describe(plan), "(model, from a record of linear_logp:bf16:n8192:d2048:v131072)");
 }
 
+/* A step into a main gradient, on a GPU whose memory is an H100's. */
+static const flp_linear_cross_entropy_problem step = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 8192, .hidden = 4096, .vocab = 128256 },
+                                                                     .grad_hidden = FLP_BF16,
+                                                                     .grad_weight = FLP_F32,
+                                                                     .accumulate = FLP_ACCUMULATE_WEIGHT } };
+static const char step_text[] = "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight";
+static const char step_kernels[] = "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight:saved_exp";
+
+static void make_memory_slow(void)
+{
+    fake_driver.clock_khz = 1980000;
+    fake_driver.memory_clock_khz = 2619000;
+    fake_driver.memory_bits = 5120;
+}
+
+static const char *plan_step(void)
+{
+    flp_plan_destroy(plan);
+    plan = NULL;
+    assert_succeeds(flp_linear_cross_entropy_plan_create(context, &step, &plan));
+    return plan->kernels[FLP_ROLE_WEIGHT_PRODUCT]->manifest.variant;
+}
+
+static flp_record record_of_step(const char *tuning)
+{
+    flp_record record = record_of(step_kernels, tuning, 0.9);
+
+    snprintf(record.identity.problem, sizeof(record.identity.problem), "%s", step_text);
+    return record;
+}
+
+static void a_gpu_with_slow_memory_is_advised(void **state)
+{
+    flp_text lines = { 0 };
+
+    (void)state;
+    assert_contains(plan_step(), ".wg128.bv128.");
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    make_memory_slow();
+    assert_contains(plan_step(), ".bm128.bv256.c2.p4.");
+    assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
+    assert_contains(flp_plan_tuning(plan), "weight_product.bv=256,weight_product.stages=4,weight_product.wg=64");
+    assert_contains(flp_plan_describe(plan), "weight_product.wg=64 (model, of memory with 3352 GB/s)\n");
+    assert_succeeds(flp_untuned_read(root, &lines));
+    assert_contains(lines.data, step_text); /* which is to be tuned all the same */
+    flp_text_free(&lines);
+    fake_driver.memory_clock_khz = 3201000; /* an H200's */
+    fake_driver.memory_bits = 6144;
+    assert_contains(plan_step(), ".wg128.bv128.");
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+}
+
+static void what_was_measured_goes_before_what_is_advised(void **state)
+{
+    flp_record record, stale;
+
+    (void)state;
+    make_memory_slow();
+    stale = record_of_step("weight_product.stages=6");
+    stale.identity.templates[0] = stale.identity.templates[0] == '0' ? '1' : '0';
+    assert_succeeds(flp_record_files_publish(root, &stale));
+    make_context(0);
+    assert_contains(plan_step(), ".bm128.bv256.c2.p4.");
+    record = record_of_step("weight_product.stages=6");
+    assert_succeeds(flp_record_files_publish(root, &record));
+    make_context(0);
+    assert_contains(plan_step(), ".wg128.bv128.c2.p6.");
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
+    forget_records();
+    record = record_of_step("");
+    snprintf(record.identity.problem, sizeof(record.identity.problem), "linear_cross_entropy:bf16:n8192:d2048:v128256:gh_bf16:gw_f32:acc_weight");
+    assert_succeeds(flp_record_files_publish(root, &record));
+    make_context(0);
+    assert_contains(plan_step(), ".wg128.bv128.c2.p5."); /* a shape nearby does best with what is selected */
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+}
+
+static void a_replaying_context_is_not_advised(void **state)
+{
+    flp_record stale;
+
+    (void)state;
+    make_memory_slow();
+    make_context(FLP_CONTEXT_REPLAY);
+    assert_fails(FLP_NO_VARIANT, flp_linear_cross_entropy_plan_create(context, &step, &plan), "and the context has FLP_CONTEXT_REPLAY");
+    stale = record_of_step("weight_product.stages=6");
+    stale.identity.templates[0] = stale.identity.templates[0] == '0' ? '1' : '0';
+    assert_succeeds(flp_record_files_publish(root, &stale));
+    make_context(FLP_CONTEXT_REPLAY);
+    assert_fails(FLP_NO_VARIANT, flp_linear_cross_entropy_plan_create(context, &step, &plan), "the templates of its kernels have changed since");
+    plan = NULL;
+}
+
 static void shapes_too_far_away_say_nothing(void **state)
 {
     const flp_record far = record_of("linear_logp:bf16:n64:d512:v32768", "tile.stages=3", 0.5);
@@ -349,7 +443,7 @@ static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
     assert_contains(tile_variant(), ".c1.p4.");
     assert_contains(fake_call_log(), "the kernels of its tuning, tile.cluster=1,tile.stages=3, are in no cache");
-    assert_contains(flp_plan_describe(plan), "tuning: default (the kernels of a record's tuning are in no cache and cannot be compiled)\n");
+    assert_contains(flp_plan_describe(plan), "tuning: default (the kernels of its tuning are in no cache and cannot be compiled)\n");
     flp_plan_destroy(plan);
     plan = NULL;
     flp_context_destroy(other);
@@ -416,6 +510,38 @@ static void prebuilds_have_the_kernels_of_the_nearest_shape_s_record(void **stat
     plan_prebuilt(0);
     assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
     assert_contains(tile_variant(), ".p3.");
+}
+
+/* Where they were not prebuilt, the kernels of no tuning do. */
+static void prebuilds_have_the_kernels_that_are_advised(void **state)
+{
+    char kernels[512];
+    flp_context_options options = { .cache_directory = kernels, .system_cache_directories = "", .records_directory = "", .system_records_directories = "" };
+
+    (void)state;
+    for (int advised = 0; advised < 2; advised++) {
+        snprintf(kernels, sizeof(kernels), "%s/kernels%d", root, advised);
+        options.flags = 0;
+        flp_context_destroy(context);
+        assert_succeeds(flp_context_create(&options, &context));
+        if (advised) {
+            fake_driver.devices = 0;
+            assert_succeeds(flp_plan_visit_kernels(context, &flp_linear_cross_entropy_operator, &step, 90, prebuild, context));
+            fake_driver.devices = 1;
+        } else {
+            plan_step();
+            flp_plan_destroy(plan);
+            plan = NULL;
+        }
+        make_memory_slow();
+        flp_context_destroy(context);
+        options.flags = FLP_CONTEXT_NO_COMPILE;
+        assert_succeeds(flp_context_create(&options, &context));
+        assert_contains(plan_step(), advised ? ".bm128.bv256.c2.p4." : ".wg128.bv128.");
+        assert_int_equal(advised ? FLP_TUNED_MODEL : FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+        flp_plan_destroy(plan);
+        plan = NULL;
+    }
 }
 
 static void prebuilds_have_other_bits_where_that_is_asked_for(void **state)
@@ -601,6 +727,10 @@ int main(void)
         test_of(the_nearest_shape_s_record_is_carried_over),
         test_of(the_nearest_shape_that_keeps_the_bits_is_carried_over),
         test_of(what_is_carried_over_is_of_such_a_gpu),
+        test_of(a_gpu_with_slow_memory_is_advised),
+        test_of(what_was_measured_goes_before_what_is_advised),
+        test_of(a_replaying_context_is_not_advised),
+        test_of(prebuilds_have_the_kernels_that_are_advised),
         test_of(shapes_too_far_away_say_nothing),
         test_of(a_tuning_that_is_none_leaves_the_default),
         test_of(without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out),
