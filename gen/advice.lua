@@ -9,7 +9,7 @@ local advice = {}
 -- Bytes of memory for a flop of 16-bit products: 0.0031 of an H100 (3.35 TB/s), 0.0046 of an H200 (4.92).
 local slow_below = 0.0038
 
-function advice.is_slow(facts)
+local function is_slow(facts)
   return facts.memory < slow_below * facts.multiprocessors * facts.clock_hz * model.coefficients.hopper.flops
 end
 
@@ -34,7 +34,7 @@ local rules = {
 -- "" where there is nothing to advise. kernels: as select gives them; specs: theirs, with their roles; facts: as model.known gives them.
 function advice.text(p, kernels, specs, facts)
   local items = {}
-  for i, spec in ipairs(advice.is_slow(facts) and specs or {}) do
+  for i, spec in ipairs(is_slow(facts) and specs or {}) do
     local rule = rules[spec.operator]
     for _, item in ipairs(rule and rule(p, spec, kernels[i].group) or {}) do items[#items + 1] = spec.role .. "." .. item end
   end

@@ -153,5 +153,10 @@ if [ -d "$here/../../records" ]; then
     else
         check "none of the tree's own is stale" ""
     fi
+    # Where a GPU has none of a problem, its plans take another GPU's, which may lose more than it wins.
+    cat "$here"/../../records/*.record | awk '/^problem: /{ problem = $2 } /^device: /{ print problem, substr($0, 9) }' | sort -u >shipped.txt
+    cut -d ' ' -f 2- shipped.txt | sort -u >gpus.txt
+    cut -d ' ' -f 1 shipped.txt | sort -u | while read -r problem; do sed "s/^/$problem /" gpus.txt; done | sort >wanted.txt
+    check_same "each of the tree's GPUs has records of the same problems" wanted.txt shipped.txt
 fi
 finish
