@@ -55,7 +55,8 @@ local function known_facts(facts)
   return model.known(facts, calibrated)
 end
 
--- Candidates, a line each, "picoseconds role tuning", that of tuning_text first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory,
+-- Candidates, a line each, "picoseconds role tuning", that of tuning_text first, then what is advised without one, "-" for their roles, then those that change
+-- one role: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory,
 -- calibration }; 0 or nil where it is not known.
 function fusedlogp.candidates(problem_text, capability, backend, tuning_text, facts, numerics, limit, read_template)
   local p, default, defaults = untuned(problem_text, capability, backend, read_template)
@@ -65,8 +66,13 @@ function fusedlogp.candidates(problem_text, capability, backend, tuning_text, fa
   local known
   known, reason = known_facts(facts)
   if not known then return nil, reason end
-  local lines = {}
-  for i, candidate in ipairs(tuning.candidates(p, tuning_text, defaults, tuning.specs_of(found.kernels), known, numerics, limit)) do
+  local candidates, lines = tuning.candidates(p, tuning_text, defaults, tuning.specs_of(found.kernels), known, numerics, limit), {}
+  local advised = tuning_text == "" and advice.text(p, found.kernels, defaults, known) or ""
+  if advised ~= "" then
+    local kernels = select.kernels(p, capability, backend, advised).kernels
+    table.insert(candidates, 2, { role = "", text = advised, seconds = tuning.seconds(p, kernels, tuning.specs_of(kernels), known) })
+  end
+  for i, candidate in ipairs(candidates) do
     lines[i] = ("%d %s %s"):format(math.floor(candidate.seconds * 1e12), candidate.role == "" and "-" or candidate.role, candidate.text)
   end
   return lines

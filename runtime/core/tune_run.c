@@ -19,6 +19,8 @@ int flp_tune_has_hung(const flp_tune_target *target, int candidate, const flp_te
 
 /* Of the time, where more than kernels is tried. */
 static const double kernels_share = 0.75;
+/* Candidates that one of several roles stands for where time is shared: it has a kernel of each to be compiled. */
+static const double several_roles_weight = 4;
 
 /* A heat is a run of the tuner among the default, its number 0, and some other candidates. */
 typedef struct {
@@ -181,22 +183,27 @@ static int find_of_role(const flp_tune_target *target, flp_role role, int from, 
     return count;
 }
 
-/* Each role's candidates by themselves. Those of a kernel that takes little of the time would lose to others' otherwise. winners: the faster ones. */
+/* Those of several roles first, then each role's candidates by themselves. Those of a kernel that takes little of the time would lose to others' otherwise.
+ * winners: the faster ones. */
 static flp_status run_roles(tuning *t, int *numbers, int *winners, int *won)
 {
-    int left = flp_tune_target_count(t->target) - 1, total = left;
+    const int candidates = flp_tune_target_count(t->target) - 1;
+    double left = candidates + (several_roles_weight - 1) * find_of_role(t->target, FLP_ROLES, 1, numbers);
+    const double total = left;
     flp_status status = FLP_OK;
 
     *won = 0;
-    for (int role = 0; role <= FLP_ROLES && status == FLP_OK && t->result->ended < FLP_TUNING_INTERRUPTED; role++) {
-        const int count = find_of_role(t->target, (flp_role)role, 1, numbers);
+    for (int i = 0; i <= FLP_ROLES && status == FLP_OK && t->result->ended < FLP_TUNING_INTERRUPTED; i++) {
+        const flp_role role = (flp_role)(i ? i - 1 : FLP_ROLES);
+        const int count = find_of_role(t->target, role, 1, numbers);
+        const double weight = count * (i ? 1 : several_roles_weight);
         int winner = 0;
 
         if (!count)
             continue;
         /* A tenth of the time is for those that won, together. */
-        status = run_heat(t, numbers, count, count == total ? 1 : (double)count / (left + 0.1 * total), 0, &winner);
-        left -= count;
+        status = run_heat(t, numbers, count, count == candidates ? 1 : weight / (left + 0.1 * total), 0, &winner);
+        left -= weight;
         if (winner)
             winners[(*won)++] = winner;
     }
@@ -232,15 +239,17 @@ flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const
     return end(&t, status);
 }
 
-/* The winners of the roles, and one that is all of them, unless their text is longer than a tuning can be. */
+/* The winners of the roles, and one that is all of them, unless their text is longer than a tuning can be; and that of several roles, which may change the
+ * same fields as they do. */
 static flp_status run_together(tuning *t, int *winners, int won)
 {
+    const int of_several = flp_tune_target_candidate(t->target, winners[0])->role == FLP_ROLES, of_one = won - of_several;
     int winner;
-    flp_status status = flp_tune_target_join(t->target, winners, won, &winners[won]);
+    flp_status status = of_one > 1 ? flp_tune_target_join(t->target, winners + of_several, of_one, &winners[won]) : FLP_OK;
 
     if (status == FLP_BAD_ARGUMENT)
         return FLP_OK;
-    return status == FLP_OK ? run_heat(t, winners, won + 1, 1, 1, &winner) : status;
+    return status == FLP_OK ? run_heat(t, winners, won + (of_one > 1), 1, 1, &winner) : status;
 }
 
 /* What is no matter of kernels, beside the best of these: their time is the same then, and nothing is compiled. */
@@ -258,6 +267,18 @@ static flp_status run_offers(tuning *t)
     for (int i = 0; i < count; i++)
         numbers[with_winner + i] = flp_tune_target_count(t->target) - count + i;
     return run_heat(t, numbers, with_winner + count, 1, 1, &winner);
+}
+
+/* A record stands in place of what a plan takes without one: as long as that was not timed, nothing is known to be better. */
+static void forget_what_says_nothing(tuning *t)
+{
+    const flp_tuner_figures *advised = &t->result->figures[1];
+
+    if (flp_tune_target_count(t->target) == 1 || !flp_tune_target_candidate(t->target, 1)->is_advised || advised->rounds ||
+        advised->fate == FLP_CANDIDATE_REJECTED)
+        return;
+    t->result->winner = 0;
+    t->result->figures[0].rounds = 0;
 }
 
 flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, flp_tuner_result *result)
@@ -280,6 +301,8 @@ flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_t
     t.share = 1;
     if (status == FLP_OK && offers > 0 && result->ended < FLP_TUNING_INTERRUPTED)
         status = run_offers(&t);
+    if (status == FLP_OK)
+        forget_what_says_nothing(&t);
     free(numbers);
     return end(&t, status);
 }

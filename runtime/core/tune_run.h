@@ -1,4 +1,4 @@
-/* Tunes the kernels of one problem: those of each role by themselves, then what won of each together. */
+/* Tunes the kernels of one problem: what a plan takes without a record, those of each role by themselves, then what won of each together. */
 #ifndef FLP_CORE_TUNE_RUN_H
 #define FLP_CORE_TUNE_RUN_H
 #include "core/tune_target.h"
@@ -8,7 +8,8 @@
 #include "tune/tuner.h"
 
 /* result: candidates are the target's. progress of options gets those, too. clock: the device's, NULL: its clock is not known. Free the result by
- * flp_tuner_result_free in every case. Errors as flp_tuner_run. */
+ * flp_tuner_result_free in every case. Of the winner no round: nothing was timed, or not what a plan takes without a record, in whose place a record stands.
+ * Errors as flp_tuner_run. */
 flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, flp_tuner_result *result);
 
 /* The same among the default and some candidates; those that are not asked for stay untried. */

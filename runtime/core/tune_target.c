@@ -153,6 +153,7 @@ static flp_status read_candidates(flp_tune_target *target, const char *lines)
         const size_t length = strcspn(lines, "\n");
 
         read_candidate(lines, length, &target->candidates[i]);
+        target->candidates[i].is_advised = i == 1 && target->candidates[i].role == FLP_ROLES;
         lines += length + (lines[length] != 0);
     }
     return status;

@@ -30,6 +30,7 @@ typedef struct {
     flp_role role;            /* whose kernel it changes; FLP_ROLES: none, or several */
     double predicted_seconds; /* of the whole call, by gen/model.lua */
     int64_t workspace_bytes;  /* once it is prepared; before, the default's */
+    int is_advised;           /* 1: number 1, where a plan without a record takes this in place of the base */
 } flp_tune_candidate;
 int flp_tune_target_count(const flp_tune_target *target);
 const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *target, int candidate);

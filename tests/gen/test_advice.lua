@@ -68,6 +68,18 @@ function TestAdvice.test_what_is_advised_can_be_had_and_keeps_the_bits()
   lu.assertTrue(changed >= 15, changed)
 end
 
+-- So that a tuning whose time is short is no worse than none.
+function TestAdvice.test_it_is_the_first_candidate()
+  local function candidates(facts, base)
+    return assert(fusedlogp.candidates(main_gradient, 90, "auto", base, facts, false, 2, support.read_template))
+  end
+  local seconds, text = candidates(h100, "")[2]:match("^(%d+) %- (.*)$")
+  lu.assertEquals(text, shared .. weight_shared)
+  lu.assertTrue(tonumber(seconds) > 0)
+  lu.assertStrContains(candidates(h200, "")[2], " tile tile.")
+  lu.assertStrContains(candidates(h100, "weight_product.stages=6")[2], " tile tile.")
+end
+
 local function set_of(list)
   local set = {}
   for _, item in ipairs(list) do set[item] = true end

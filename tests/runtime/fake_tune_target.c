@@ -67,6 +67,10 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     memcpy(made->candidates[0].tuning, fake_tune.base, FLP_TUNING_BYTES);
     made->of_base = fake_tune.factor ? fake_tune.factor(made->identity.problem, made->candidates[0].tuning) : 1;
     made->device.truth[0] *= made->of_base;
+    if (fake_tune.advised_factor > 0) {
+        append(made, "combine.w=9,tile.group", 9, FLP_ROLES, fake_tune.advised_factor);
+        made->candidates[1].is_advised = 1;
+    }
     for (int i = 0; !options->alone && i < fake_tune.tiles && (options->limit == 0 || i < options->limit); i++)
         append(made, "tile.group", i + 1, FLP_ROLE_TILE, fake_tune.tile_factors[i]);
     for (int i = 0; !options->alone && i < fake_tune.combines && (options->limit == 0 || i < options->limit); i++)
@@ -192,7 +196,7 @@ flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
 {
     if (candidate && candidate == fake_tune.compilation_hangs)
         pause();
-    if (fake_tune.slow_compilation_microseconds)
+    if (fake_tune.slow_compilation_microseconds && (!fake_tune.slow_compilation || fake_tune.slow_compilation == candidate))
         usleep((useconds_t)fake_tune.slow_compilation_microseconds);
     return target->device.device.compile(&target->device, candidate);
 }

@@ -10,6 +10,7 @@ enum { FAKE_TUNE_CANDIDATES = 16 };
  * "combine.w=1" for the second. */
 typedef struct {
     int tiles, combines;
+    double advised_factor; /* of a candidate 1, "combine.w=9,tile.group=9", that a plan takes without a record; 0: there is none */
     double tile_factors[FAKE_TUNE_CANDIDATES], combine_factors[FAKE_TUNE_CANDIDATES];
     int offers;                                                /* beyond kernels, "chunks.rows=1" and so on, */
     double offer_factors[FLP_TUNE_TARGET_OFFERS];              /* with these factors of what they stand beside */
@@ -26,7 +27,8 @@ typedef struct {
     flp_status failure;                                        /* of flp_tune_target_create */
     int slow_microseconds;                                     /* of each timed run, in real time */
     int slow_check_microseconds;                               /* of each check */
-    int slow_compilation_microseconds;                         /* of each compilation */
+    int slow_compilation_microseconds;                         /* of each compilation, */
+    int slow_compilation;                                      /* or of this candidate's; 0: of each */
     int real_identity;                                         /* 1: that of the problem's plans, with which a record of it counts */
     int templates;                                             /* of what the candidates' kernels are made beside the base's: other numbers, other templates */
     int created;                                               /* targets so far */

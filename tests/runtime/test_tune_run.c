@@ -81,6 +81,67 @@ static void what_is_slower_together_loses_to_one_of_them(void **state)
     assert_string_equal("tile.group=2", winner());
 }
 
+typedef struct {
+    int left, calls, most_candidates;
+} stopper;
+
+static int stop(void *data, const flp_tuner_progress *progress)
+{
+    stopper *s = data;
+
+    s->calls++;
+    assert_in_range(progress->best, 0, progress->candidates - 1);
+    assert_in_range(progress->compiled, 0, progress->candidates);
+    return s->left-- <= 0;
+}
+
+/* It may change the fields that those of one kernel do, and is not put together with them. */
+static void what_a_plan_takes_without_a_record_stands_beside_the_others(void **state)
+{
+    static const struct {
+        double factor;
+        const char *winner;
+    } cases[] = { { 0.8, "combine.w=9,tile.group=9" }, { 0.92, "combine.w=1,tile.group=2" }, { 1.1, "combine.w=1,tile.group=2" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        fake_tune.advised_factor = cases[i].factor;
+        run(&plain);
+        assert_string_equal(cases[i].winner, winner());
+        assert_true(result.figures[1].rounds > 0);
+        assert_int_equal(8, flp_tune_target_count(target)); /* with those of two kernels that won */
+    }
+    fake_tune.advised_factor = 0.95;
+    fake_tune.combines = 0;
+    run(&plain);
+    assert_string_equal("tile.group=2", winner());
+    assert_int_equal(5, flp_tune_target_count(target));
+}
+
+/* No record is better than one of a plan that is slower than without. */
+static void as_long_as_that_was_not_timed_nothing_was_learned(void **state)
+{
+    stopper some = { .left = 0 };
+
+    (void)state;
+    fake_tune.advised_factor = 0.8;
+    run(&(flp_tuner_options){ .progress = stop, .data = &some });
+    assert_int_equal(FLP_TUNING_INTERRUPTED, result.ended);
+    assert_int_equal(0, result.figures[result.winner].rounds);
+    fake_tune.slow_compilation = 1;
+    fake_tune.slow_compilation_microseconds = 500000; /* of 800000, of which four tenths are for it */
+    run(&(flp_tuner_options){ .budget_seconds = 0.8 });
+    assert_int_equal(0, result.figures[1].rounds);
+    assert_int_equal(0, result.winner);
+    assert_int_equal(0, result.figures[0].rounds);
+    fake_tune.slow_compilation_microseconds = 0;
+    fake_tune.wrong = 1;
+    run(&plain);
+    assert_string_equal("combine.w=1,tile.group=2", winner());
+    assert_int_equal(FLP_CANDIDATE_REJECTED, result.figures[1].fate);
+    assert_true(result.figures[result.winner].rounds > 0);
+}
+
 static void one_that_is_wrong_does_not_win(void **state)
 {
     (void)state;
@@ -138,20 +199,6 @@ static void there_is_time_for_what_is_no_kernels(void **state)
     run(&(flp_tuner_options){ .budget_seconds = 0.8 });
     assert_int_equal(FLP_TUNING_BUDGET, result.ended);
     assert_contains(winner(), "chunks.rows=1");
-}
-
-typedef struct {
-    int left, calls, most_candidates;
-} stopper;
-
-static int stop(void *data, const flp_tuner_progress *progress)
-{
-    stopper *s = data;
-
-    s->calls++;
-    assert_in_range(progress->best, 0, progress->candidates - 1);
-    assert_in_range(progress->compiled, 0, progress->candidates);
-    return s->left-- <= 0;
 }
 
 static void interrupted_it_has_the_best_so_far(void **state)
@@ -248,6 +295,8 @@ int main(void)
         RUN_TEST(what_wins_of_each_kernel_wins_together),
         RUN_TEST(a_kernel_that_takes_little_time_is_tuned_too),
         RUN_TEST(what_is_slower_together_loses_to_one_of_them),
+        RUN_TEST(what_a_plan_takes_without_a_record_stands_beside_the_others),
+        RUN_TEST(as_long_as_that_was_not_timed_nothing_was_learned),
         RUN_TEST(one_that_is_wrong_does_not_win),
         RUN_TEST(without_a_faster_one_it_is_the_default),
         RUN_TEST(what_is_no_kernels_comes_behind_them),
