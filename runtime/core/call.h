@@ -40,6 +40,10 @@ typedef struct flp_operator_calls {
     /* The CPU path. bad_count, bad_first: out-of-range targets and the first such row; only added to / lowered. */
     flp_status (*run_on_cpu)(const flp_plan *plan, const void *work, int64_t *bad_count, int64_t *bad_first);
 
+    /* The call that comes before one with these args, of a plan for which there is one, with their workspace: it leaves there, and in arrays that they read,
+     * what the plan's problem says. For who makes calls up; NULL: there is none. Errors as flp_call_execute. */
+    flp_status (*execute_before)(flp_plan *plan, const void *args);
+
     /* flp_tune_first_use, which makes calls itself; NULL: its problems are not tuned on first use. */
     void (*tune)(const struct flp_operator_calls *calls, flp_context *context, const void *problem, flp_plan **plan);
 } flp_operator_calls;

@@ -67,9 +67,9 @@ static void size_array(const flp_tune_arrays *arrays, flp_tune_array *array)
 flp_status flp_tune_arrays_describe(flp_tune_arrays *arrays)
 {
     FLP_EACH_FIELD (field, arrays->calls->op)
-        if (field->takes_plan && flp_problem_int(arrays->problem, field->at) != 0)
-            return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted 0: a call of two parts is not timed; tune each", field->name,
-                                   flp_problem_int(arrays->problem, field->at));
+        if (field->takes_plan && flp_problem_int(arrays->problem, field->at) != 0 && !arrays->calls->execute_before)
+            return flp_status_fail(FLP_INTERNAL, "%s: got %d, but %s says nothing of a call before", field->name, flp_problem_int(arrays->problem, field->at),
+                                   arrays->calls->op->name);
     for (const flp_argument *const *part = arrays->calls->arguments->arrays; *part; part++)
         for (const flp_argument *argument = *part; argument->name; argument++) {
             flp_tune_array *array = &arrays->array[arrays->count];
@@ -288,6 +288,14 @@ void flp_tune_arrays_args(const flp_tune_arrays *arrays, int64_t rows, void *wor
     }
 }
 
+flp_status flp_tune_arrays_execute(const flp_tune_arrays *arrays, flp_plan *plan, const void *args)
+{
+    const flp_operator_calls *calls = arrays->calls;
+    flp_status status = calls->execute_before ? calls->execute_before(plan, args) : FLP_OK;
+
+    return status == FLP_OK ? flp_call_execute(calls, plan, args, flp_header_sizes()) : status;
+}
+
 /* ---- samples: the beginning and the end of each result ---- */
 
 static size_t sampled_bytes(const flp_tune_arrays *arrays, const flp_tune_array *array, flp_tune_sample sample)
@@ -432,6 +440,22 @@ static char *host_array(const flp_tune_arrays *arrays, const flp_tune_array *arr
     return made;
 }
 
+/* What the CPU path wants between the two parts of a call. workspace: to be freed */
+static flp_status lend_workspace(const flp_arguments *table, const flp_plan *plan, void **workspace, void *args)
+{
+    const size_t bytes = (size_t)plan->workspace_bytes;
+    const size_t aligned = (bytes + FLP_WORKSPACE_ALIGNMENT - 1) / FLP_WORKSPACE_ALIGNMENT * FLP_WORKSPACE_ALIGNMENT;
+
+    if (bytes == 0)
+        return FLP_OK;
+    *workspace = aligned_alloc(FLP_WORKSPACE_ALIGNMENT, aligned);
+    if (!*workspace)
+        return no_memory("the workspace");
+    memcpy((char *)args + table->workspace_at, workspace, sizeof(*workspace));
+    memcpy((char *)args + table->workspace_bytes_at, &aligned, sizeof(aligned));
+    return FLP_OK;
+}
+
 static flp_status run_on_cpu(const flp_tune_arrays *arrays, flp_context *context, void *const *addresses)
 {
     const flp_operator *op = arrays->calls->op;
@@ -440,6 +464,7 @@ static flp_status run_on_cpu(const flp_tune_arrays *arrays, flp_context *context
         max_align_t aligned;
         char bytes[FLP_CALL_ARGS_BYTES];
     } args;
+    void *workspace = NULL; /* of a call of two parts alone */
     flp_plan *plan = NULL;
     flp_status status;
 
@@ -450,8 +475,11 @@ static flp_status run_on_cpu(const flp_tune_arrays *arrays, flp_context *context
     fill_args(arrays, FLP_TUNE_FEW_ROWS, addresses, &args);
     status = flp_create_plan(context, op, &problem, &plan);
     if (status == FLP_OK)
-        status = flp_call_execute(arrays->calls, plan, &args, flp_header_sizes());
+        status = lend_workspace(arrays->calls->arguments, plan, &workspace, &args);
+    if (status == FLP_OK)
+        status = flp_tune_arrays_execute(arrays, plan, &args);
     flp_plan_destroy(plan);
+    free(workspace);
     return status;
 }
 

@@ -41,6 +41,9 @@ void flp_tune_arrays_free(flp_tune_arrays *arrays);
 /* args [FLP_CALL_ARGS_BYTES], of the arrays on the device. workspace: NULL: the context's scratch. */
 void flp_tune_arrays_args(const flp_tune_arrays *arrays, int64_t rows, void *workspace, size_t workspace_bytes, void *args);
 
+/* The call, behind the one that comes before it where there is one. Errors as flp_call_execute. */
+flp_status flp_tune_arrays_execute(const flp_tune_arrays *arrays, flp_plan *plan, const void *args);
+
 /* The CPU path's results of few rows become the reference. */
 flp_status flp_tune_arrays_run_reference(flp_tune_arrays *arrays, flp_context *context);
 /* Before a call whose results are compared. */

@@ -51,7 +51,7 @@ static flp_status call_plan(const flp_tune_target *target, flp_plan *plan, int64
     } args;
 
     flp_tune_arrays_args(&target->arrays, rows, (void *)(uintptr_t)target->workspace, (size_t)target->workspace_bytes, &args);
-    return flp_call_execute(target->calls, plan, &args, flp_header_sizes());
+    return flp_tune_arrays_execute(&target->arrays, plan, &args);
 }
 
 static int64_t rows_of(const flp_tune_target *target)

@@ -387,6 +387,24 @@ static void products_in_turns_are_sound(void **state)
     assert_all_sound(&flp_linear_logp_backward_calls, &problem, tunings);
 }
 
+/* The forward's kernels are the plan's as well, and are timed with the others; what it leaves is what the backward finds, on each path. */
+static void a_backward_with_its_forward_is_sound(void **state)
+{
+    static const char *const tunings[] = { "save_exp_tile.stages=3", "weight_product.bv=128", NULL };
+    static const char *const again[] = { "tile.stages=3", "grad_logits.stages=3", NULL };
+    flp_linear_logp_backward_problem problem = { .forward = { .dtype = FLP_BF16, .rows = MANY, .hidden = 256, .vocab = 400 },
+                                                 .grad_hidden = FLP_BF16,
+                                                 .grad_weight = FLP_BF16,
+                                                 .g_lse = 1,
+                                                 .with_forward = 1,
+                                                 .memory_budget = 64 << 20 };
+
+    (void)state;
+    assert_all_sound(&flp_linear_logp_backward_calls, &problem, tunings);
+    problem.g_entropy = 1; /* no exponentials are saved */
+    assert_all_sound(&flp_linear_logp_backward_calls, &problem, again);
+}
+
 /* gen/advice.lua: tiles that are shared, and saved exponentials of clusters whose last one has a block without rows. */
 static void what_is_advised_for_slow_memory_is_sound(void **state)
 {
@@ -496,6 +514,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(widths_of_gradients_of_logits_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_teams_of_weighted_sums_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(products_in_turns_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(a_backward_with_its_forward_is_sound, start, stop),
         cmocka_unit_test_setup_teardown(what_is_advised_for_slow_memory_is_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_chunks_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(chunks_of_a_frozen_heads_rows_are_offered_and_keep_the_bits, start, stop),

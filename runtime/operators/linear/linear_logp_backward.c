@@ -276,6 +276,21 @@ flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const 
     return flp_call_execute(&forward_calls, plan, args, sizes);
 }
 
+/* logp, lse and entropy, which the backward reads, are what the forward found. */
+static flp_status execute_forward_before(flp_plan *plan, const void *given)
+{
+    const flp_linear_logp_backward_args *args = given;
+    flp_linear_logp_args forward = { .logp = (float *)(uintptr_t)args->logp,
+                                     .lse = (float *)(uintptr_t)args->lse,
+                                     .entropy = (float *)(uintptr_t)args->entropy,
+                                     .workspace = args->workspace,
+                                     .workspace_bytes = args->workspace_bytes,
+                                     .stream = args->stream };
+
+    memcpy(&forward, args, FLP_LINEAR_INPUT_BYTES);
+    return flp_linear_logp_backward_plan_of(plan)->problem.with_forward ? flp_linear_logp_backward_execute_forward(plan, &forward) : FLP_OK;
+}
+
 /* ---- the backward ---- */
 
 static const flp_argument list[] = { { "grad_weight", AT(grad_weight), .dtype_at = ASKED(grad_weight), .asked_at = ASKED(grad_weight), .decides = 1,
@@ -285,7 +300,8 @@ static const flp_argument list[] = { { "grad_weight", AT(grad_weight), .dtype_at
                                      { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(grad_hidden), .asked_at = ASKED(grad_hidden), .decides = 1,
                                        .by_elements = 1, .extent_at = ASKED(grad_hidden_stride) },
                                      { "lse", AT(lse), .bytes = sizeof(float), .values = FLP_VALUES_LSE },
-                                     { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+                                     { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .optional_at = ASKED(with_forward),
+                                       .values = FLP_VALUES_ABSENT },
                                      { "g_logp", AT(g_logp), .bytes = sizeof(float), .values = FLP_VALUES_NORMAL },
                                      { "g_lse", AT(g_lse), .bytes = sizeof(float), .asked_at = ASKED(g_lse), .values = FLP_VALUES_NORMAL },
                                      { "g_entropy", AT(g_entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy), .values = FLP_VALUES_NORMAL },
@@ -349,6 +365,7 @@ const flp_operator_calls flp_linear_logp_backward_calls = {
     .writes_without_rows = 1,
     .launch = launch,
     .run_on_cpu = run_on_cpu,
+    .execute_before = execute_forward_before,
     .tune = flp_tune_first_use,
 };
 FLP_CALL_FUNCTIONS(flp_linear_logp_backward)
