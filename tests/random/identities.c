@@ -93,7 +93,7 @@ static int read_lines(void)
     int good = 1;
     FILE *file;
 
-    snprintf(path, sizeof(path), "%s/tests/random/identities", source ? source : ".");
+    snprintf(path, sizeof(path), "%s/tests/random/identities.tsv", source ? source : ".");
     file = fopen(path, "r");
     if (!file) {
         perror(path);

@@ -3,7 +3,7 @@
 #define FLP_TESTS_RANDOM_IDENTITIES_H
 #include "random/machine.h"
 
-/* All of a main. Each problem of the machine's path in tests/random/identities (a line: path, problem, identity, digest of the outputs, with tabs
+/* All of a main. Each problem of the machine's path in tests/random/identities.tsv (a line: path, problem, identity, digest of the outputs, with tabs
  * between) has the line's identity and the line's bits. Bits that changed under an identity that did not are the failure this is for.
  * argv[1] "--lines": prints the path's lines as they are now. */
 int flp_random_identities_main(const flp_random_machine *machine, int argc, char **argv);
