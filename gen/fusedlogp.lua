@@ -56,8 +56,7 @@ local function known_facts(facts)
 end
 
 -- Candidates, a line each, "picoseconds role tuning", that of tuning_text first, then what is advised without one, "-" for their roles, then those that change
--- one role: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory,
--- calibration }; 0 or nil where it is not known.
+-- one role: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory, calibration }; 0 or nil where it is not known.
 function fusedlogp.candidates(problem_text, capability, backend, tuning_text, facts, numerics, limit, read_template)
   local p, default, defaults = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, default end

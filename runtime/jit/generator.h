@@ -53,9 +53,9 @@ typedef struct {
     const char *calibration; /* gen/calibration.lua; "": the model's own coefficients */
 } flp_model_facts;
 
-/* Tunings of what is wanted: malloc'ed lines "picoseconds role tuning", the time predicted, the wanted one first (its role "-"), then what
- * flp_generator_advise has (its role, too), then those that change one role. numerics: 1: those that
- * change a row's bits, too. limit: of a role. Errors as flp_generator_select. */
+/* Tunings of what is wanted: malloc'ed lines "picoseconds role tuning", the time predicted, the wanted one first (its role "-"), then, where that is the
+ * generator's own, what flp_generator_advise has (its role too), then those that change one role. numerics: 1: those that change a row's bits, too. limit:
+ * of a role. Errors as flp_generator_select. */
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
                                     char **lines);
 
