@@ -51,10 +51,10 @@ flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem
         return status;
     if (!flp_gradient_setting_takes(&problem->forward) || (problem->grad_hidden != FLP_BF16 && problem->grad_hidden != FLP_F32) ||
         (problem->grad_weight != FLP_BF16 && problem->grad_weight != FLP_NONE) || problem->grad_bias != FLP_NONE || problem->accumulate || problem->g_lse ||
-        problem->g_entropy || (problem->grad_filter_eps > 0 && problem->forward.softcap > 0))
+        problem->g_entropy || (problem->grad_filter_eps > 0 && (problem->forward.softcap > 0 || problem->forward.weight_layout == FLP_HIDDEN_VOCAB)))
         return flp_status_fail(FLP_BAD_ARGUMENT,
-                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16 or f32, grad_weight in bf16 or none, "
-                               "no options but budget, forward and either filter or softcap",
+                               "case %s: wanted bf16, rows, weight without gaps, in rows of a multiple of 8, as is D, grad_hidden in bf16 or f32, grad_weight "
+                               "in bf16 or none, no options but budget, forward and either a filter, with weight [V, D], or a softcap",
                                text);
     return FLP_OK;
 }
@@ -67,13 +67,10 @@ static flp_status parse(const char *text, bench *b)
     if (status != FLP_OK)
         return status;
     b->forward = *forward;
-    b->setting.rows = forward->rows;
-    b->setting.hidden_size = forward->hidden;
-    b->setting.vocab = forward->vocab;
+    b->setting.problem = *forward;
     b->setting.hidden_dtype = b->problem.grad_hidden;
     b->setting.weight_dtype = b->problem.grad_weight;
     b->setting.filter_eps = b->problem.grad_filter_eps;
-    b->setting.softcap = forward->softcap;
     return FLP_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/dtype.h"
 #include "base/status.h"
@@ -31,6 +32,7 @@ typedef struct {
     flp_gpu_product product;
     flp_dtype dtype; /* of the gradient */
     void *got;       /* [columns] */
+    char *all;       /* the gradient where its rows lie as columns; else NULL */
 } gradient;
 
 /* logit: before the softcap. */
@@ -164,16 +166,37 @@ static void add_row(const gradient *g, const norms *row, norms *sums)
     sums->bound += scale * row->bound;
 }
 
+static flp_status fetch_all(gradient *g, CUdeviceptr gradient_data)
+{
+    const size_t bytes = (size_t)(g->from.rows * g->from.columns) * (size_t)flp_dtype_bytes(g->dtype);
+
+    g->all = malloc(bytes);
+    return g->all ? flp_gpu_download(g->answer->gpu, g->all, gradient_data, bytes) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a gradient");
+}
+
+/* Row r of the gradient, which lies as `from`. */
+static flp_status fetch_row(gradient *g, int64_t r)
+{
+    const CUdeviceptr data = g->by_hidden ? g->answer->grad_hidden : g->answer->grad_weight;
+    const size_t bytes = (size_t)flp_dtype_bytes(g->dtype), step = (size_t)g->from.column_stride * bytes;
+    flp_status status = FLP_OK;
+
+    if (g->from.column_stride == 1)
+        return flp_gpu_download(g->answer->gpu, g->got, data + (uint64_t)(r * g->from.row_stride) * bytes, (size_t)g->from.columns * bytes);
+    if (!g->all)
+        status = fetch_all(g, data);
+    for (int64_t c = 0; c < g->from.columns && status == FLP_OK; c++)
+        memcpy((char *)g->got + (size_t)c * bytes, g->all + (size_t)r * bytes + (size_t)c * step, bytes);
+    return status;
+}
+
 static flp_status compare(gradient *g, flp_gradient_error *error)
 {
-    const CUdeviceptr all = g->by_hidden ? g->answer->grad_hidden : g->answer->grad_weight;
-    const int64_t columns = g->with.columns;
-    const size_t bytes = (size_t)flp_dtype_bytes(g->dtype);
     norms sums = { 0 };
     double allowed, size = 0, difference = 0; /* of all rows as one */
 
     for (int i = 0; i < CHECKED; i++) {
-        flp_status status = flp_gpu_download(g->answer->gpu, g->got, all + (uint64_t)(g->rows[i] * columns) * bytes, (size_t)columns * bytes);
+        flp_status status = fetch_row(g, g->rows[i]);
         norms row;
         if (status != FLP_OK)
             return status;
@@ -235,6 +258,7 @@ static flp_status check(gradient *g, flp_gradient_error *error)
     free(g->passed);
     free(g->bound);
     free(g->got);
+    free(g->all);
     return status;
 }
 

@@ -10,7 +10,7 @@ typedef struct {
     flp_gpu *gpu;
     const flp_gpu_kernels *kernels;
     flp_gpu_matrix hidden, weight;
-    CUdeviceptr grad_hidden, grad_weight; /* hidden_dtype; weight_dtype, FLP_NONE: it is not wanted; dense */
+    CUdeviceptr grad_hidden, grad_weight; /* hidden_dtype; weight_dtype, FLP_NONE: it is not wanted; they lie as hidden and weight, which are dense */
     flp_dtype hidden_dtype, weight_dtype;
     const int64_t *targets;
     const float *g, *lse; /* [N]: of the loss by logp; the forward's */

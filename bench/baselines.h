@@ -2,6 +2,7 @@
 #ifndef FLP_BENCH_BASELINES_H
 #define FLP_BENCH_BASELINES_H
 #include "device/gpu_kernels.h"
+#include "fusedlogp.h"
 
 #define FLP_CUBLAS_GEMV_PARAMETERS                                                                                                                          \
     void *handle, int transpose, int m, int n, const float *alpha, const void *a, int lda, long long a_step, const void *x, int x_stride, long long x_step, \
@@ -22,16 +23,16 @@ typedef struct {
 flp_status flp_cublas_open(CUstream stream, flp_cublas *cublas);
 void flp_cublas_close(flp_cublas *cublas);
 
-/* logits [rows, vocab] = hidden [rows, hidden_size] . weight [vocab, hidden_size]^T, all of dtype, of which FLP_F32 is multiplied as tf32; fp32
- * accumulation. Enqueues. */
-flp_status flp_cublas_logits(const flp_cublas *cublas, flp_dtype dtype, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size,
-                             int64_t vocab);
+/* 1 where it multiplies what the problem, a normal one, has: hidden and weight without gaps, D a multiple of 8, and V where weight lies [D, V]. */
+int flp_cublas_takes(const flp_linear_logp_problem *problem);
 
-/* grad_hidden [rows, hidden_size] = dlogit [rows, vocab] . weight, grad_weight [vocab, hidden_size] = dlogit^T . hidden; all as there. */
-flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const void *dlogit, const void *weight, void *grad_hidden, int64_t rows, int64_t hidden_size,
-                                  int64_t vocab);
-flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const void *dlogit, const void *hidden, void *grad_weight, int64_t rows, int64_t hidden_size,
-                                  int64_t vocab);
+/* logits [N, V] = hidden . W^T, all of the problem's dtype, of which FLP_F32 is multiplied as tf32; weight lies as the problem says; fp32 accumulation.
+ * Enqueues. */
+flp_status flp_cublas_logits(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *hidden, const void *weight, void *logits);
+
+/* grad_hidden [N, D] = dlogit [N, V] . W; grad_weight, which lies as weight, = dlogit^T . hidden; all as there. */
+flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *dlogit, const void *weight, void *grad_hidden);
+flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *dlogit, const void *hidden, void *grad_weight);
 
 /* x [rows, columns], all of dtype, FLP_BF16 or FLP_F32. by_columns: result [rows] = x . vector [columns]; else result [columns] =
  * x^T . vector [rows]. Enqueues. */

@@ -43,15 +43,12 @@ static flp_status parse(const char *text, bench *b)
         backward->accumulate & ~(unsigned)FLP_ACCUMULATE_WEIGHT || backward->grad_filter_eps != 0 || b->problem.reduction != FLP_REDUCE_SUM ||
         !b->problem.token_weights || b->problem.label_smoothing || b->problem.token_loss[0])
         return flp_status_fail(FLP_BAD_ARGUMENT,
-                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16, grad_weight "
+                               "case %s: wanted bf16, rows, weight without gaps, in rows of a multiple of 8, as is D, grad_hidden in bf16, grad_weight "
                                "in bf16 or f32 or none, a sum with token weights",
                                text);
-    b->setting.rows = backward->forward.rows;
-    b->setting.hidden_size = backward->forward.hidden;
-    b->setting.vocab = backward->forward.vocab;
+    b->setting.problem = backward->forward;
     b->setting.hidden_dtype = backward->grad_hidden;
     b->setting.weight_dtype = backward->grad_weight;
-    b->setting.softcap = backward->forward.softcap;
     return FLP_OK;
 }
 
@@ -65,13 +62,13 @@ static flp_status launch(void *data)
 /* The loss of a row is -t logp: t = -g. */
 static flp_status copy_token_weights(bench *b)
 {
-    const size_t bytes = (size_t)b->setting.rows * sizeof(float);
+    const size_t bytes = (size_t)b->setting.problem.rows * sizeof(float);
     float *weights = malloc(bytes);
     flp_status status;
 
     if (!weights)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for token weights");
-    for (int64_t i = 0; i < b->setting.rows; i++)
+    for (int64_t i = 0; i < b->setting.problem.rows; i++)
         weights[i] = -b->setting.g_host[i];
     status = flp_gpu_copy_in(b->setting.gpu, weights, bytes, &b->token_weights);
     free(weights);
@@ -88,7 +85,7 @@ static flp_status make_plan(bench *b, const flp_forward_options *options)
     if (status == FLP_OK && !flp_plan_on_gpu(b->plan))
         status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", flp_plan_reason(b->plan));
     if (status == FLP_OK)
-        b->workspace_bytes = flp_plan_workspace_bytes(b->plan, b->setting.rows);
+        b->workspace_bytes = flp_plan_workspace_bytes(b->plan, b->setting.problem.rows);
     return status;
 }
 
@@ -104,7 +101,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
     if (status == FLP_OK)
         status = flp_gpu_allocate(setting->gpu, sizeof(float), &b->loss);
     b->args = (flp_linear_cross_entropy_args){
-        .rows = setting->rows,
+        .rows = setting->problem.rows,
         .hidden = flp_gpu_pointer(setting->hidden.data),
         .weight = flp_gpu_pointer(setting->weight.data),
         .target = flp_gpu_pointer(setting->target),
@@ -130,7 +127,7 @@ static json_t *pack_case(const bench *b, const char *text, const flp_backward_er
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(b->plan);
     const flp_kernel *product = plan->backward.weight_product ? plan->backward.weight_product : plan->backward.hidden_product;
     const int gradients = flp_gradient_setting_count(&b->setting) - 1;
-    const double work = 2.0 * (1 + gradients) * (double)b->setting.rows * (double)b->setting.hidden_size * (double)b->setting.vocab * 1e-12;
+    const double work = 2.0 * (1 + gradients) * (double)b->setting.problem.rows * (double)b->setting.problem.hidden * (double)b->setting.problem.vocab * 1e-12;
 
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
                      flp_backend_name(flp_plan_backend(b->plan)), "kernel", plan->forward.tile->manifest.variant, "product", product->manifest.variant,

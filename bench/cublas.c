@@ -83,40 +83,66 @@ void flp_cublas_close(flp_cublas *cublas)
     *cublas = (flp_cublas){ 0 };
 }
 
-/* Column-major, as BLAS has it: logits^T [V, N] = weight^T^T [V, D] . hidden^T [D, N]. */
-flp_status flp_cublas_logits(const flp_cublas *cublas, flp_dtype dtype, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size,
-                             int64_t vocab)
+/* ---- products with W, of matrices as BLAS has them: column by column */
+
+static int64_t weight_stride(const flp_linear_logp_problem *problem)
+{
+    return problem->weight_layout == FLP_HIDDEN_VOCAB ? problem->vocab : problem->hidden;
+}
+
+int flp_cublas_takes(const flp_linear_logp_problem *problem)
+{
+    return problem->hidden_stride == problem->hidden && problem->hidden % 8 == 0 && problem->weight_stride == weight_stride(problem) &&
+           problem->weight_stride % 8 == 0;
+}
+
+/* stride: elements from column to column. */
+typedef struct {
+    const void *data;
+    int64_t stride;
+    int transpose;
+} operand;
+
+/* result [m, n] = a [m, k] . b [k, n]. */
+static flp_status multiply(const flp_cublas *cublas, flp_dtype dtype, int64_t m, int64_t n, int64_t k, operand a, operand b, void *result)
 {
     const int type = dtype == FLP_F32 ? CUDA_R_32F : dtype == FLP_F16 ? CUDA_R_16F : CUDA_R_16BF;
     const int compute = dtype == FLP_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const float one = 1, zero = 0;
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)vocab, (int)rows, (int)hidden_size, &one, weight, type, (int)hidden_size, hidden,
-                              type, (int)hidden_size, &zero, logits, type, (int)vocab, compute, CUBLAS_GEMM_DEFAULT),
+    return check(cublas->gemm(cublas->handle, a.transpose ? CUBLAS_OP_T : CUBLAS_OP_N, b.transpose ? CUBLAS_OP_T : CUBLAS_OP_N, (int)m, (int)n, (int)k, &one,
+                              a.data, type, (int)a.stride, b.data, type, (int)b.stride, &zero, result, type, (int)m, compute, CUBLAS_GEMM_DEFAULT),
                  "cublasGemmEx");
 }
 
-/* grad_hidden^T [D, N] = weight^T [D, V] . dlogit^T [V, N]. */
-flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const void *dlogit, const void *weight, void *grad_hidden, int64_t rows, int64_t hidden_size,
-                                  int64_t vocab)
+/* logits^T [V, N] = W [V, D] . hidden^T [D, N]. */
+flp_status flp_cublas_logits(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *hidden, const void *weight, void *logits)
 {
-    const float one = 1, zero = 0;
+    const operand w = { weight, weight_stride(problem), problem->weight_layout == FLP_VOCAB_HIDDEN };
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)hidden_size, (int)rows, (int)vocab, &one, weight, CUDA_R_16BF, (int)hidden_size,
-                              dlogit, CUDA_R_16BF, (int)vocab, &zero, grad_hidden, CUDA_R_16BF, (int)hidden_size, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                 "cublasGemmEx");
+    return multiply(cublas, problem->dtype, problem->vocab, problem->rows, problem->hidden, w, (operand){ hidden, problem->hidden, 0 }, logits);
 }
 
-/* grad_weight^T [D, V] = hidden^T [D, N] . dlogit [N, V]. */
-flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const void *dlogit, const void *hidden, void *grad_weight, int64_t rows, int64_t hidden_size,
-                                  int64_t vocab)
+/* grad_hidden^T [D, N] = W^T [D, V] . dlogit^T [V, N]. */
+flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *dlogit, const void *weight, void *grad_hidden)
 {
-    const float one = 1, zero = 0;
+    const operand w = { weight, weight_stride(problem), problem->weight_layout == FLP_HIDDEN_VOCAB };
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)hidden_size, (int)vocab, (int)rows, &one, hidden, CUDA_R_16BF, (int)hidden_size,
-                              dlogit, CUDA_R_16BF, (int)vocab, &zero, grad_weight, CUDA_R_16BF, (int)hidden_size, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                 "cublasGemmEx");
+    return multiply(cublas, problem->dtype, problem->hidden, problem->rows, problem->vocab, w, (operand){ dlogit, problem->vocab, 0 }, grad_hidden);
 }
+
+/* What lies [V, D] is, column by column, [D, V] = hidden^T [D, N] . dlogit [N, V]; what lies [D, V] is [V, D] = dlogit^T [V, N] . hidden [N, D]. */
+flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *dlogit, const void *hidden, void *grad_weight)
+{
+    const operand rows_of_hidden = { hidden, problem->hidden, problem->weight_layout == FLP_HIDDEN_VOCAB };
+    const operand rows_of_dlogit = { dlogit, problem->vocab, problem->weight_layout == FLP_VOCAB_HIDDEN };
+
+    if (problem->weight_layout == FLP_HIDDEN_VOCAB)
+        return multiply(cublas, problem->dtype, problem->vocab, problem->hidden, problem->rows, rows_of_dlogit, rows_of_hidden, grad_weight);
+    return multiply(cublas, problem->dtype, problem->hidden, problem->vocab, problem->rows, rows_of_hidden, rows_of_dlogit, grad_weight);
+}
+
+/* ---- products with vectors */
 
 /* x, as BLAS has it, is x^T [D, N]. */
 flp_status flp_cublas_gemv(const flp_cublas *cublas, flp_dtype dtype, int by_columns, const void *x, const void *vector, void *result, int64_t rows,

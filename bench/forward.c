@@ -84,9 +84,9 @@ flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
         status = flp_problem_normalize(&flp_linear_logp_operator, &given, problem);
     if (status != FLP_OK)
         return status;
-    if (problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 || problem->hidden_stride != problem->hidden ||
-        problem->weight_stride != problem->hidden || problem->hidden % 8 != 0 || (problem->softcap != 0 && problem->bias_dtype != FLP_NONE))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted rows, [V, D] without gaps, D a multiple of 8, no bias with a softcap", text);
+    if (!flp_cublas_takes(problem) || problem->rows < 1 || (problem->softcap != 0 && problem->bias_dtype != FLP_NONE))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted rows, weight without gaps, in rows of a multiple of 8, as is D, no bias with a softcap",
+                               text);
     return FLP_OK;
 }
 
@@ -109,7 +109,7 @@ static flp_status launch_baseline(void *data)
     if (is_portable(p))
         return flp_mma_product_launch(&f->product, p->dtype, hidden, weight, flp_gpu_pointer(f->logits), p->rows, p->hidden, p->vocab, f->stream);
     for (int i = 0; i < baseline_products(p) && status == FLP_OK; i++)
-        status = flp_cublas_logits(&f->cublas, p->dtype, hidden, weight, flp_gpu_pointer(f->logits), p->rows, p->hidden, p->vocab);
+        status = flp_cublas_logits(&f->cublas, p, hidden, weight, flp_gpu_pointer(f->logits));
     return status;
 }
 
@@ -143,7 +143,7 @@ static flp_status make_inputs(forward *f)
     if (status == FLP_OK && bias_bytes > 0)
         status = flp_gpu_set(f->gpu, f->bias, BIAS_BYTE, bias_bytes);
     f->hidden = flp_gpu_matrix_rows(hidden, p->dtype, p->rows, p->hidden);
-    f->weight = flp_gpu_matrix_rows(weight, p->dtype, p->vocab, p->hidden);
+    f->weight = (p->weight_layout == FLP_HIDDEN_VOCAB ? flp_gpu_matrix_turned : flp_gpu_matrix_rows)(weight, p->dtype, p->vocab, p->hidden);
     f->targets = malloc((size_t)p->rows * sizeof(*f->targets));
     if (!f->targets)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for targets");

@@ -13,16 +13,14 @@ enum { NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, G_STREAM = 33, 
 
 int flp_gradient_setting_takes(const flp_linear_logp_problem *normal)
 {
-    return normal->dtype == FLP_BF16 && normal->bias_dtype == FLP_NONE && normal->weight_layout == FLP_VOCAB_HIDDEN && normal->rows >= 2 &&
-           normal->hidden_stride == normal->hidden && normal->weight_stride == normal->hidden && normal->hidden % 8 == 0 && normal->target_dtype == FLP_I64;
+    return flp_cublas_takes(normal) && normal->dtype == FLP_BF16 && normal->bias_dtype == FLP_NONE && normal->rows >= 2 && normal->target_dtype == FLP_I64;
 }
 
 /* ---- the baseline */
 
 static flp_status launch_logits(const flp_gradient_setting *b)
 {
-    return flp_cublas_logits(&b->cublas, FLP_BF16, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->logits), b->rows,
-                             b->hidden_size, b->vocab);
+    return flp_cublas_logits(&b->cublas, &b->problem, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->logits));
 }
 
 int flp_gradient_setting_count(const flp_gradient_setting *b)
@@ -42,10 +40,9 @@ flp_status flp_gradient_setting_products(void *data)
     flp_status status = launch_logits(b);
 
     if (status == FLP_OK)
-        status =
-            flp_cublas_grad_hidden(&b->cublas, logits, flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->base_hidden), b->rows, b->hidden_size, b->vocab);
+        status = flp_cublas_grad_hidden(&b->cublas, &b->problem, logits, flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->base_hidden));
     return status == FLP_OK && b->weight_dtype != FLP_NONE
-               ? flp_cublas_grad_weight(&b->cublas, logits, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->base_weight), b->rows, b->hidden_size, b->vocab)
+               ? flp_cublas_grad_weight(&b->cublas, &b->problem, logits, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->base_weight))
                : status;
 }
 
@@ -58,10 +55,17 @@ flp_status flp_gradient_setting_products_and_logits(void *data)
 
 /* ---- setting up */
 
+static flp_gpu_matrix weight_matrix(const flp_gradient_setting *b, CUdeviceptr data, flp_dtype dtype)
+{
+    const int turned = b->problem.weight_layout == FLP_HIDDEN_VOCAB;
+
+    return (turned ? flp_gpu_matrix_turned : flp_gpu_matrix_rows)(data, dtype, b->problem.vocab, b->problem.hidden);
+}
+
 static flp_status allocate_all(flp_gradient_setting *b)
 {
-    const size_t rows = (size_t)b->rows, hidden_bytes = rows * (size_t)b->hidden_size * 2;
-    const size_t weight_bytes = (size_t)b->vocab * (size_t)b->hidden_size * 2;
+    const size_t rows = (size_t)b->problem.rows, hidden_bytes = rows * (size_t)b->problem.hidden * 2;
+    const size_t weight_bytes = (size_t)b->problem.vocab * (size_t)b->problem.hidden * 2;
     const int wants_weight = b->weight_dtype != FLP_NONE;
     CUdeviceptr hidden = 0, weight = 0;
     const struct {
@@ -74,7 +78,7 @@ static flp_status allocate_all(flp_gradient_setting *b)
         { weight_bytes, &weight },
         { wants_weight ? weight_bytes / 2 * (size_t)flp_dtype_bytes(b->weight_dtype) : 0, &b->grad_weight },
         { wants_weight ? weight_bytes : 0, &b->base_weight },
-        { rows * (size_t)b->vocab * 2, &b->logits },
+        { rows * (size_t)b->problem.vocab * 2, &b->logits },
         { rows * sizeof(float), &b->logp },
         { rows * sizeof(float), &b->lse },
     };
@@ -82,8 +86,8 @@ static flp_status allocate_all(flp_gradient_setting *b)
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && status == FLP_OK; i++)
         status = all[i].bytes > 0 ? flp_gpu_allocate(b->gpu, all[i].bytes, all[i].pointer) : FLP_OK;
-    b->hidden = flp_gpu_matrix_rows(hidden, FLP_BF16, b->rows, b->hidden_size);
-    b->weight = flp_gpu_matrix_rows(weight, FLP_BF16, b->vocab, b->hidden_size);
+    b->hidden = flp_gpu_matrix_rows(hidden, FLP_BF16, b->problem.rows, b->problem.hidden);
+    b->weight = weight_matrix(b, weight, FLP_BF16);
     b->targets = malloc(rows * sizeof(*b->targets));
     b->g_host = malloc(rows * sizeof(*b->g_host));
     b->lse_host = malloc(rows * sizeof(*b->lse_host));
@@ -99,13 +103,13 @@ static flp_status fill_matrices(flp_gradient_setting *b)
     flp_status status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->hidden, HIDDEN_STREAM, 1);
 
     if (status == FLP_OK)
-        status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->weight, WEIGHT_STREAM, (peaked ? 1 : 2) / sqrt((double)b->hidden_size));
+        status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->weight, WEIGHT_STREAM, (peaked ? 1 : 2) / sqrt((double)b->problem.hidden));
     return status == FLP_OK && peaked ? flp_peaked_inputs_make(b->gpu, &b->hidden, &b->weight, b->target) : status;
 }
 
 static flp_status clear_grad_weight(flp_gradient_setting *b)
 {
-    const flp_gpu_matrix grad_weight = flp_gpu_matrix_rows(b->grad_weight, b->weight_dtype, b->vocab, b->hidden_size);
+    const flp_gpu_matrix grad_weight = weight_matrix(b, b->grad_weight, b->weight_dtype);
 
     return flp_gpu_kernels_fill(b->gpu, &b->kernels, &grad_weight, ZERO_STREAM, 0);
 }
@@ -113,11 +117,11 @@ static flp_status clear_grad_weight(flp_gradient_setting *b)
 /* Upstream gradients ~ N(0, 1 / N^2). */
 static flp_status fill_inputs(flp_gradient_setting *b)
 {
-    const int64_t rows = b->rows;
+    const int64_t rows = b->problem.rows;
     flp_status status;
 
     for (int64_t i = 0; i < rows; i++) {
-        b->targets[i] = i == 0 ? b->vocab - 1 : b->filter_eps > 0 ? flp_peaked_inputs_target(i, b->vocab) : (i * 7919 + 13) % b->vocab;
+        b->targets[i] = i == 0 ? b->problem.vocab - 1 : b->filter_eps > 0 ? flp_peaked_inputs_target(i, b->problem.vocab) : (i * 7919 + 13) % b->problem.vocab;
         b->g_host[i] = (float)(flp_case_random_normal(G_STREAM, (uint64_t)i) / (double)rows);
     }
     status = flp_gpu_copy_in(b->gpu, b->targets, (size_t)rows * sizeof(*b->targets), &b->target);
@@ -178,9 +182,9 @@ flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_erro
         .g = b->g_host,
         .lse = b->lse_host,
         .filter_eps = b->filter_eps,
-        .softcap = b->softcap,
+        .softcap = b->problem.softcap,
     };
-    flp_status status = flp_gpu_download(b->gpu, b->lse_host, b->lse, (size_t)b->rows * sizeof(float));
+    flp_status status = flp_gpu_download(b->gpu, b->lse_host, b->lse, (size_t)b->problem.rows * sizeof(float));
 
     return status == FLP_OK ? flp_backward_check(&answer, errors) : status;
 }

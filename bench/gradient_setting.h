@@ -5,14 +5,13 @@
 #include "baselines.h"
 #include "fusedlogp.h"
 
-/* bf16, hidden [N, D] and weight [V, D] dense, N >= 2, D a multiple of 8, no options. */
+/* Of a problem in bf16 that cuBLAS takes, N >= 2, without options but a softcap. */
 typedef struct {
     flp_gpu *gpu;
-    int64_t rows, hidden_size, vocab;
-    flp_dtype hidden_dtype; /* of grad_hidden */
-    flp_dtype weight_dtype; /* of grad_weight; FLP_NONE: it is not wanted */
-    double softcap;         /* 0: none */
-    double filter_eps;      /* > 0: the inputs are those of peaked_inputs.h, and the check allows what the filter passes over */
+    flp_linear_logp_problem problem; /* normal */
+    flp_dtype hidden_dtype;          /* of grad_hidden */
+    flp_dtype weight_dtype;          /* of grad_weight; FLP_NONE: it is not wanted */
+    double filter_eps;               /* > 0: the inputs are those of peaked_inputs.h, of a weight [V, D], and the check allows what the filter passes over */
     CUstream stream;
     flp_gpu_kernels kernels;
     flp_cublas cublas;
@@ -23,7 +22,7 @@ typedef struct {
     float *g_host, *lse_host;
 } flp_gradient_setting;
 
-/* rows, hidden_size, vocab, hidden_dtype, weight_dtype, softcap, filter_eps and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
+/* problem, hidden_dtype, weight_dtype, filter_eps and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
 flp_status flp_gradient_setting_open(flp_gradient_setting *setting);
 void flp_gradient_setting_close(flp_gradient_setting *setting);
 

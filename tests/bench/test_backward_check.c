@@ -63,7 +63,7 @@ flp_status flp_gpu_copy_in(flp_gpu *gpu, const void *from, size_t bytes, CUdevic
 
 static double element(const flp_gpu_matrix *matrix, int64_t row, int64_t column)
 {
-    return flp_reference_decode(matrix->dtype, memory_at(matrix->data), row * matrix->row_stride + column);
+    return flp_reference_decode(matrix->dtype, memory_at(matrix->data), row * matrix->row_stride + column * matrix->column_stride);
 }
 
 flp_status flp_gpu_kernels_logits(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *from, const flp_gpu_matrix *with,
@@ -177,13 +177,15 @@ static int compute_gradients(int filters)
     return passed;
 }
 
-static flp_status check(double filter_eps, flp_backward_errors *errors)
+/* of_weight, its gradient: weight and grad_weight, lying as strides say. */
+static flp_status check_lying(const uint16_t *of_weight, const uint16_t *its_gradient, int64_t row_stride, int64_t column_stride, double filter_eps,
+                              flp_backward_errors *errors)
 {
     const flp_backward_answer answer = {
         .hidden = { address_of(hidden), FLP_BF16, ROWS, HIDDEN, HIDDEN, 1 },
-        .weight = { address_of(weight), FLP_BF16, VOCAB, HIDDEN, HIDDEN, 1 },
+        .weight = { address_of(of_weight), FLP_BF16, VOCAB, HIDDEN, row_stride, column_stride },
         .grad_hidden = address_of(grad_hidden),
-        .grad_weight = address_of(grad_weight),
+        .grad_weight = address_of(its_gradient),
         .hidden_dtype = FLP_BF16,
         .weight_dtype = FLP_BF16,
         .targets = target,
@@ -194,6 +196,18 @@ static flp_status check(double filter_eps, flp_backward_errors *errors)
 
     memset(errors, 0, sizeof(*errors));
     return flp_backward_check(&answer, errors);
+}
+
+static flp_status check(double filter_eps, flp_backward_errors *errors)
+{
+    return check_lying(weight, grad_weight, HIDDEN, 1, filter_eps, errors);
+}
+
+/* [V, D] as [D, V]. */
+static void turn(const uint16_t *from, uint16_t *to)
+{
+    for (int64_t i = 0; i < VOCAB * HIDDEN; i++)
+        to[i % HIDDEN * VOCAB + i / HIDDEN] = from[i];
 }
 
 /* fp32's sums add 1 % of bf16's rounding at most. */
@@ -244,14 +258,28 @@ static void grad_weight_is_looked_at_too(void **state)
     assert_fails(FLP_INTERNAL, check(eps, &errors), "grad_weight: relative error");
 }
 
+static void gradients_of_a_weight_by_hidden_are_the_same(void **state)
+{
+    static uint16_t turned[VOCAB * HIDDEN], gradient_turned[VOCAB * HIDDEN];
+    flp_backward_errors of_rows, of_columns;
+
+    (void)state;
+    compute_gradients(0);
+    turn(weight, turned), turn(grad_weight, gradient_turned);
+    assert_succeeds(check(0, &of_rows));
+    assert_succeeds(check_lying(turned, gradient_turned, 1, VOCAB, 0, &of_columns));
+    assert_memory_equal(&of_columns, &of_rows, sizeof(of_rows));
+    for (int64_t i = 0; i < VOCAB * HIDDEN; i++)
+        gradient_turned[i] ^= 0x8000;
+    assert_fails(FLP_INTERNAL, check_lying(turned, gradient_turned, 1, VOCAB, 0, &of_columns), "grad_weight: relative error");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_problem, free_all)
     const struct CMUnitTest tests[] = {
-        TEST(right_gradients_pass),
-        TEST(filtered_gradients_pass_with_a_filter_alone),
-        TEST(a_gradient_that_lacks_a_large_term_is_refused),
-        TEST(grad_weight_is_looked_at_too),
+        TEST(right_gradients_pass),         TEST(filtered_gradients_pass_with_a_filter_alone),  TEST(a_gradient_that_lacks_a_large_term_is_refused),
+        TEST(grad_weight_is_looked_at_too), TEST(gradients_of_a_weight_by_hidden_are_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

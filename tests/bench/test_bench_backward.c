@@ -47,7 +47,10 @@ static void what_the_baselines_do_not_have_is_refused(void **state)
         SIZES ":bias_f32:gh_bf16:gw_bf16",
         CASE ":g_lse",
         CASE ":g_entropy",
-        SIZES ":dv:gh_bf16:gw_bf16",
+        SIZES ":dv:gh_bf16:gw_bf16:filter1e-08",
+        SIZES ":dv:ws128264:gh_bf16:gw_bf16",
+        SIZES ":ws4104:gh_bf16:gw_bf16",
+        "linear_logp_backward:bf16:n8192:d4096:v128257:dv:gh_bf16:gw_bf16",
         SIZES ":softcap30:gh_bf16:gw_bf16:filter1e-08",
         SIZES ":target_i32:gh_bf16:gw_bf16",
         SIZES ":hs4104:gh_bf16:gw_bf16",
@@ -60,6 +63,7 @@ static void what_the_baselines_do_not_have_is_refused(void **state)
     assert_succeeds(flp_backward_parse(SIZES ":gh_bf16:forward", &problem));
     assert_succeeds(flp_backward_parse(SIZES ":gh_f32:gw_bf16", &problem));
     assert_succeeds(flp_backward_parse(SIZES ":softcap30:gh_bf16:gw_bf16", &problem));
+    assert_succeeds(flp_backward_parse(SIZES ":dv:gh_bf16:gw_bf16:forward", &problem));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(cases[i], &problem), cases[i]);
     assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(CASE ":filter-1", &problem), "filter");
