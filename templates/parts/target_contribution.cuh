@@ -81,15 +81,18 @@ template <class Config> struct TargetContribution {
         x[1] = i >= 0 && r + 8 < rows ? to_float(*other(i, r + 8)) : 0;
     }
 
-    // by x onto the fragment's column `to`: one lane's of four.
-    __device__ __forceinline__ void put(float (&d)[count], int to, float by, const float (&x)[2]) const {
-        bool is_mine = lane_index_reread() % 4 == to % 8 / 2;
-#pragma unroll
-        for (int j = 0; j < count; j += 4) {
-            if (to / 8 != j / 4) continue; // all lanes alike
+    // by x onto the fragment's column `to`, one lane's of four, which is in [8 low, 8 high), as all lanes have it.
+    template <int low = 0, int high = count / 4>
+    __device__ __forceinline__ static void put(float (&d)[count], int to, float by, const float (&x)[2]) {
+        if constexpr (high - low > 1) {
+            constexpr int middle = (low + high) / 2;
+            if (to < 8 * middle) put<low, middle>(d, to, by, x);
+            else put<middle, high>(d, to, by, x);
+        } else {
+            bool is_mine = lane_index_reread() % 4 == to % 8 / 2;
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                if (is_mine && to % 2 == k % 2) d[j + k] = fmaf(by, x[k / 2], d[j + k]);
+                if (is_mine && to % 2 == k % 2) d[4 * low + k] = fmaf(by, x[k / 2], d[4 * low + k]);
         }
     }
 
@@ -101,6 +104,7 @@ template <class Config> struct TargetContribution {
             bool is_here = is_before(own.target, column_at(first, size));
             float by = is_here ? params.targets[own.at].derivative * factor : 0;
             int here = __popc(warp_ballot(is_here));
+#pragma unroll 1
             for (int i = 0; i < here; i++) each(shuffle(own.target, i) - first, shuffle(by, i), shuffle(own.row, i));
             if (here < 32) break;
         }

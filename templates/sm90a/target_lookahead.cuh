@@ -161,11 +161,12 @@ template <class Config> struct ProductTargets<Config, true> {
             float x[group][2];
 #pragma unroll
             for (int i = 0; i < group; i++) tile.pick(at + i < last ? target(at + i).row : -1, x[i]);
-#pragma unroll
-            for (int i = 0; i < group; i++) {
-                if (at + i >= last) break;
+#pragma unroll 1 // what is put where is much code: once
+            for (int i = 0; i < min(group, last - at); i++) {
                 Target own = target(at + i);
-                tile.put(d, own.target - first, own.derivative * tile.factor, x[i]);
+                tile.put(d, own.target - first, own.derivative * tile.factor, x[0]);
+#pragma unroll
+                for (int j = 1; j < group; j++) x[j - 1][0] = x[j][0], x[j - 1][1] = x[j][1];
             }
         }
     }
