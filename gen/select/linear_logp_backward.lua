@@ -95,12 +95,18 @@ end
 -- A main gradient in fp32 is read and written once for each chunk of rows, whose sums are short: with tiles of 128 x 128 in turn that lies under the other
 -- warpgroup's products. Sustained 7 % of a step (18 % at D = 3072, where rounds of smaller tiles are fuller, too), in burst 1 % less, as each tile reads more
 -- of the L2; of sums of 8,000 and more, which are stored once, the two weigh the same: bench/results/NOTES.md.
-local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" and not p.dv and not p.grad_filter_eps end
+local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" and not p.grad_filter_eps end
 
 -- Sums over few rows are short, too, and storing a tile of grad_weight is then a tenth of computing it. Sustained 2 to 3 % of a step at 1024 and 2048 rows,
 -- in burst 0.7 % less. At 4096 it is 1 to 2 % and 2 % less, so that there is nothing to choose: bench/results/NOTES.md.
-local most_rows_of_short_sums, short_sums_group = 2048, 16
-local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.dv or p.grad_filter_eps or p.hidden_first) end
+local most_rows_of_short_sums = 2048
+local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.grad_filter_eps or p.hidden_first) end
+
+-- Targets in the columns of a [D, V] grad_weight are added number by number, each of which a lane waits for: 15 % of a tile of 8192 rows, which lies under the
+-- other warpgroup's products. Sustained 2 to 8 % of a step, in burst between 2 % more and 2.5 % less: bench/results/NOTES.md.
+local function adds_across(p) return p.dv and not p.grad_filter_eps end
+
+local weight_group = 16
 
 local function turns_tile(arch_name, group) return { bm = 128, wg = 128, bv = 128, cluster = 2, stages = 5, arch = arch_name, group = group } end
 
@@ -125,7 +131,7 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
     gradients_tile.group = linear_logp.turn_group(p, gradients_tile)
   end
   local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
-  local weight_tile = products_tile or few == many and stores_soon(p) and turns_tile(arch_name, short_sums_group)
+  local weight_tile = products_tile or few == many and (stores_soon(p) or adds_across(p)) and turns_tile(arch_name, weight_group)
   return selected(p, capability, "hopper",
     specs(p, tile(few, 256), weight_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, products_tile))
 end)

@@ -80,8 +80,8 @@ end
 function TestSelectBackward.test_products_that_add_to_a_main_gradient_take_turns()
   for options, turns in pairs {
     [":gh_bf16:gw_f32:acc_weight"] = { 128, 128 }, [":gh_bf16:gw_f32:acc_weight:direct"] = { 128, 128 }, [":gh_bf16:gw_f32"] = { "none", "none" },
-    [":gh_bf16:gw_bf16:acc_weight"] = { "none", "none" }, [":gh_bf16:gw_f32:acc_weight:dv"] = { "none", "none" },
-    [":gh_bf16:gw_f32:acc_weight:filter0.01"] = { "none", "none" },
+    [":gh_bf16:gw_bf16:acc_weight"] = { "none", "none" }, [":gh_bf16:gw_f32:acc_weight:dv"] = { 128, 128 },
+    [":gh_bf16:gw_f32:acc_weight:filter0.01"] = { "none", "none" }, [":gh_bf16:gw_f32:acc_weight:dv:filter0.01"] = { "none", "none" },
   } do
     local found, specs = selected(plain .. options, 90)
     luaunit.assertEquals(found.path, "sm_90a", options)
@@ -217,8 +217,8 @@ end
 
 -- Few rows take small tiles; grad_weight's product has as many rows as the vocabulary, whatever N.
 function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
-  local function tiles_at(n, capability)
-    local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16"):format(n), capability)
+  local function tiles_at(n, capability, layout)
+    local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072%s:gh_bf16:gw_bf16"):format(n, layout or ""), capability)
     local texts = {}
     for i, role in ipairs { "grad_logits", "hidden_product", "weight_product" } do
       texts[i] = ("bm%d c%d%s"):format(specs[role].bm, specs[role].cluster, specs[role].wg and " in turn" or "")
@@ -230,6 +230,8 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
   luaunit.assertEquals(tiles_at(129, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" })
   luaunit.assertEquals(tiles_at(2048, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" }) -- sums of few rows
   luaunit.assertEquals(tiles_at(2049, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(128, 90, ":dv"), { "bm128 c1", "bm128 c1", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(2049, 90, ":dv"), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" }) -- sums to which targets are added slowly
   luaunit.assertEquals(tiles_at(64, 80), { "bm64 c1", "bm64 c1", "bm128 c1" })
   luaunit.assertEquals(tiles_at(65, 80), { "bm128 c1", "bm128 c1", "bm128 c1" })
 end
