@@ -16,8 +16,8 @@ end
 -- Facts that make any rule count, for whoever prepares kernels for GPUs that are not there.
 advice.any_slow = { memory = 1 }
 
--- Of so few rows sums are short, and what storing takes is hidden by turns all the same.
-local function sums_are_short(p) return p.n <= (p.grad_weight == "f32" and 2048 or 1024) end
+-- Of so few rows sums are short, and what storing takes, or adding targets to a [D, V] grad_weight, is hidden by turns all the same.
+local function sums_are_short(p) return p.n <= ((p.grad_weight == "f32" or p.dv) and 2048 or 1024) end
 
 -- By operator: what stands in place of fields of a spec, or nil. group: that of its launch, 0 where the launch decides.
 local rules = {

@@ -82,8 +82,7 @@ template <class Config> struct TargetContribution {
     }
 
     // by x onto the fragment's column `to`, one lane's of four, which is in [8 low, 8 high), as all lanes have it.
-    template <int low = 0, int high = count / 4>
-    __device__ __forceinline__ static void put(float (&d)[count], int to, float by, const float (&x)[2]) {
+    template <int low = 0, int high = count / 4> __device__ __forceinline__ static void put(float (&d)[count], int to, float by, const float (&x)[2]) {
         if constexpr (high - low > 1) {
             constexpr int middle = (low + high) / 2;
             if (to < 8 * middle) put<low, middle>(d, to, by, x);

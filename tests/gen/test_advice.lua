@@ -24,10 +24,12 @@ function TestAdvice.test_products_share_tiles_where_turns_read_too_much()
   lu.assertEquals(advised(main_gradient, h100), shared .. weight_shared)
   lu.assertEquals(advised("linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_f32:acc_weight", h100), shared .. weight_shared)
   lu.assertEquals(advised("linear_cross_entropy:bf16:n2048:d4096:v128256:gh_bf16:gw_bf16", h100), weight_shared)
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n2049:d4096:v128256:dv:gh_bf16:gw_bf16", h100), weight_shared)
 end
 
 function TestAdvice.test_short_sums_keep_their_turns()
   lu.assertEquals(advised("linear_cross_entropy:bf16:n2048:d4096:v128256:gh_bf16:gw_f32:acc_weight", h100), "")
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n2048:d4096:v128256:dv:gh_bf16:gw_bf16", h100), "")
   lu.assertEquals(advised("linear_cross_entropy:bf16:n1024:d4096:v128256:gh_bf16:gw_bf16", h100), "")
 end
 
