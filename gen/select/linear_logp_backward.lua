@@ -102,11 +102,11 @@ local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" an
 local most_rows_of_short_sums = 2048
 local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.grad_filter_eps or p.hidden_first) end
 
--- Targets in the columns of a [D, V] grad_weight are added number by number, each of which a lane waits for: 15 % of a tile of 8192 rows, which lies under the
--- other warpgroup's products. Sustained 2 to 8 % of a step, in burst between 2 % more and 2.5 % less: bench/results/NOTES.md.
+-- Targets in the columns of a [D, V] grad_weight are added one behind the other: 15 % of a tile of 8192 rows, which in turns lies under the other warpgroup's
+-- products. Sustained 2 to 8 % of a step, in burst between 2 % more and 2.5 % less: bench/results/NOTES.md.
 local function adds_across(p) return p.dv and not p.grad_filter_eps end
 
-local weight_group = 16
+local weight_group = 16 -- row blocks of grad_weight that go together, in turns
 
 local function turns_tile(arch_name, group) return { bm = 128, wg = 128, bv = 128, cluster = 2, stages = 5, arch = arch_name, group = group } end
 
