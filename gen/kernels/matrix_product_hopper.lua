@@ -33,8 +33,12 @@ function kernel.check(spec, arch)
   if spec.wg then
     if spec.wg ~= 128 or spec.bm ~= 128 then return nil, ("bm = %d, wg = %d: 128 rows for each warpgroup, where two take turns"):format(spec.bm, spec.wg) end
     if spec.bv ~= 128 and spec.bv ~= 192 then return nil, ("bv = %d: 128 or 192 where warpgroups take turns"):format(spec.bv) end
-    if spec.bv == 192 and (spec.targets and not spec.b_transposed or spec.targets == "in_columns") then
+    if spec.bv == 192 and spec.targets and not spec.b_transposed then
       return nil, "bv = 192: more accumulators than registers, with targets whose rows lie across"
+    end
+    if spec.bv == 192 and spec.targets == "in_columns" and (spec.cluster == 1 or spec.out == "f32" or spec.ragged or spec.in_step) then
+      return nil, "bv = 192: more accumulators than registers, with targets in columns, but for clusters of two that do not keep in step and store 16 bits "
+        .. "into rows that do not end within 16 bytes"
     end
     if spec.bv == 192 and spec.cluster > 1 and spec.ragged and spec.adds and spec.out ~= "f32" then
       return nil, "bv = 192, c = 2: more accumulators than registers, where 16 bits are added to rows that end within 16 bytes"

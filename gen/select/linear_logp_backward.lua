@@ -29,7 +29,8 @@ local function packing(p, arch_name)
 end
 
 -- tile: of the kernels that have N rows; gradients_tile: of grad_logits among them, nil for tile; hidden_tile: of grad_hidden's product, the same; wide: of
--- those that have V rows; narrow: of products of few rows at a time; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
+-- those that have V rows, `free` where its clusters do not keep in step; narrow: of products of few rows at a time; weight_vec: nil for 16 bytes; bulk: true
+-- on sm_90a.
 local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hidden_tile)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
@@ -50,7 +51,7 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hi
   if p.grad_weight then
     add(on(wide, { role = "weight_product", operator = "matrix_product", dtype = dtype, a_transposed = true, b_transposed = true, out = p.grad_weight,
                    adds = p.acc_weight, ragged = bulk and is_ragged(p.dv and p.v or p.d, p.grad_weight), exact = exact, filter = filter,
-                   in_step = bulk and p.hidden_first, targets = p.dv and "in_columns" or "in_rows" }))
+                   in_step = bulk and p.hidden_first and not wide.free or nil, targets = p.dv and "in_columns" or "in_rows" }))
     add { role = "target_order", operator = "linear_logp_backward_target_order", arch = arch_name }
   end
   if p.grad_bias then
@@ -106,9 +107,15 @@ local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.g
 -- products. Sustained 2 to 8 % of a step, in burst between 2 % more and 2.5 % less: bench/results/NOTES.md.
 local function adds_across(p) return p.dv and not p.grad_filter_eps end
 
+-- Of the whole vocabulary at once, which many columns divide well, tiles of 192 read less of the L2 for a flop: 2 to 3 % of a step in burst, on an H100 5 % and
+-- more sustained. Kept in step they would gain 1 % less in burst: who waits for others has nothing to multiply. bench/results/NOTES.md.
+local function is_wide_across(p) return adds_across(p) and p.direct and p.grad_weight ~= "f32" and not is_ragged(p.v, p.grad_weight) end
+
 local weight_group = 16 -- row blocks of grad_weight that go together, in turns
 
-local function turns_tile(arch_name, group) return { bm = 128, wg = 128, bv = 128, cluster = 2, stages = 5, arch = arch_name, group = group } end
+local function turns_tile(arch_name, group, is_wide)
+  return { bm = 128, wg = 128, bv = is_wide and 192 or 128, cluster = 2, stages = is_wide and 4 or 5, free = is_wide, arch = arch_name, group = group }
+end
 
 backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capability)
   if p.dtype == "f32" then return nil, "the gradients' products read fp32 across D, and WGMMA reads tf32 only along D" end
@@ -131,7 +138,7 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
     gradients_tile.group = linear_logp.turn_group(p, gradients_tile)
   end
   local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
-  local weight_tile = products_tile or few == many and (stores_soon(p) or adds_across(p)) and turns_tile(arch_name, weight_group)
+  local weight_tile = products_tile or few == many and (stores_soon(p) or adds_across(p)) and turns_tile(arch_name, weight_group, is_wide_across(p))
   return selected(p, capability, "hopper",
     specs(p, tile(few, 256), weight_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, products_tile))
 end)

@@ -155,7 +155,7 @@ template <class Config> struct ProductTargets<Config, true> {
     }
 
     __device__ __forceinline__ void add_in_columns(const TargetContribution<Config> &tile, float (&d)[TargetContribution<Config>::count]) const {
-        constexpr int group = 8; // loads in flight
+        constexpr int group = Config::fragment_columns > 128 && Config::turns > 1 ? 6 : 8; // loads in flight, for which there are registers
         int last = end(0), first = params.first_target + tile.column;
         for (int at = begin(0); at < last; at += group) {
             float x[group][2];

@@ -116,6 +116,8 @@ static const char *const patterns[] = {
     "matrix_product.f16." TURN_PRODUCT_TILES ".b_transposed{.out_bf16|.out_f16.ragged}.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_bf16|.out_f16.adds|.out_f32.adds}{|.ragged}.targets_in_columns.sm_90a",
     "matrix_product.f16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_f16|.out_f32}.adds.targets_in_columns.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv192.c2.p4.a_transposed.b_transposed{.out_bf16|.out_f16.adds}.targets_in_columns.sm_90a",
+    "matrix_product.f16.bm128.wg128.bv192.c2.p4.a_transposed.b_transposed{.out_f16|.out_bf16.adds}.targets_in_columns.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5{.out_bf16|.out_f32}{|.ragged}.targets_of_rows.sm_90a",
     "matrix_product.f16.bm128.wg128.bv128.{c1|c2}.p4.out_f16.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed{.out_bf16|.out_f16.adds|.out_f32.adds}.{targets_in_rows|targets_in_columns}.sm_90a",
