@@ -3,6 +3,7 @@
 -- Selection follows the architecture, and its tiles are those that an H200 does best with. An H100 has the same tensor cores, but 70 % of the memory's
 -- bandwidth: there tiles that read less for a flop win over those whose storing lies under other products. bench/results/NOTES.md has what each rule brings.
 local model = require "gen.model"
+local tile_config = require "gen.kernels.tile_config"
 
 local advice = {}
 
@@ -19,15 +20,13 @@ advice.any_slow = { memory = 1 }
 -- Of so few rows sums are short, and what storing takes, or adding targets to a [D, V] grad_weight, is hidden by turns all the same.
 local function sums_are_short(p) return p.n <= ((p.grad_weight == "f32" or p.dv) and 2048 or 1024) end
 
--- Targets in columns that tiles of 192 columns in turns have registers for (gen/kernels/matrix_product_hopper.lua).
-local function takes_wide_turns(spec) return spec.targets == "in_columns" and spec.out ~= "f32" and not spec.ragged and not spec.in_step end
-
 -- By operator: what stands in place of fields of a spec, or nil. group: that of its launch, 0 where the launch decides.
 local rules = {
   -- Two warpgroups share a tile of 128 x 256 in place of taking turns with 128 x 128 each. With 128 x 192 they read less, and keep their turns.
   matrix_product = function(p, spec)
     if spec.wg ~= 128 or spec.bv ~= 128 or sums_are_short(p) then return nil end
-    return takes_wide_turns(spec) and { "bv=192", "stages=4" } or { "bv=256", "stages=4", "wg=64" }
+    if spec.targets == "in_columns" and tile_config.has_registers_for_wide_columns(spec) then return { "bv=192", "stages=4" } end
+    return { "bv=256", "stages=4", "wg=64" }
   end,
   -- Two blocks share the weight's columns, and a group has as many rows as before. Boxes of a [D, V] weight are too wide for that.
   linear_logp_save_exp = function(p, spec, group)

@@ -36,7 +36,7 @@ function kernel.check(spec, arch)
     if spec.bv == 192 and spec.targets and not spec.b_transposed then
       return nil, "bv = 192: more accumulators than registers, with targets whose rows lie across"
     end
-    if spec.bv == 192 and spec.targets == "in_columns" and (spec.cluster == 1 or spec.out == "f32" or spec.ragged or spec.in_step) then
+    if spec.bv == 192 and spec.targets == "in_columns" and not tile_config.has_registers_for_wide_columns(spec) then
       return nil, "bv = 192: more accumulators than registers, with targets in columns, but for clusters of two that do not keep in step and store 16 bits "
         .. "into rows that do not end within 16 bytes"
     end

@@ -7,6 +7,9 @@ local config = {}
 -- Rows or columns are vocabulary entries: which targets lie in a tile must be looked up.
 function config.looks_targets_up(spec) return spec.targets == "in_rows" or spec.targets == "in_columns" end
 
+-- Whether a product with targets in columns has registers for 192 of them in turns.
+function config.has_registers_for_wide_columns(spec) return spec.cluster == 2 and spec.out ~= "f32" and not (spec.ragged or spec.in_step) end
+
 -- What a product does behind its mainloop. There are factors of fp16's derivatives, one for all, and of rows of hidden, one each for saved exponentials. How
 -- the targets lie in what it writes: each row has its own, or the rows or the columns are vocabulary entries.
 function config.product_epilogue(spec)

@@ -4,6 +4,7 @@
 local cxx = require "gen.cxx"
 local linear_logp = require "gen.select.linear_logp"
 local select = require "gen.select"
+local tile_config = require "gen.kernels.tile_config"
 
 local backward = {}
 
@@ -108,8 +109,11 @@ local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.g
 local function adds_across(p) return p.dv and not p.grad_filter_eps end
 
 -- Of the whole vocabulary at once, which many columns divide well, tiles of 192 read less of the L2 for a flop: 2 to 3 % of a step in burst, on an H100 5 % and
--- more sustained. Kept in step they would gain 1 % less in burst: who waits for others has nothing to multiply. bench/results/NOTES.md.
-local function is_wide_across(p) return adds_across(p) and p.direct and p.grad_weight ~= "f32" and not is_ragged(p.v, p.grad_weight) end
+-- more sustained. Kept in step they would gain 1.5 % less in burst: who waits for others has nothing to multiply. bench/results/NOTES.md.
+local function is_wide_across(p)
+  return adds_across(p) and p.direct and p.grad_weight
+    and tile_config.has_registers_for_wide_columns { cluster = 2, out = p.grad_weight, ragged = is_ragged(p.v, p.grad_weight) }
+end
 
 local weight_group = 16 -- row blocks of grad_weight that go together, in turns
 
