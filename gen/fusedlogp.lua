@@ -37,15 +37,18 @@ local function numerics_of(specs)
   return table.concat(list, ";")
 end
 
--- What a record of a tuning must agree with, "" for selection's own choice: { arch, numerics, templates }, the last to be hashed. Or nil and the reason.
+-- What a record of a tuning must agree with, "" for selection's own choice: { arch, numerics, templates, selection }, the last two to be hashed: the
+-- templates that the tuned kernels reach, and the variants that the tuning changes. Or nil and the reason.
 function fusedlogp.identity(problem_text, capability, backend, tuning_text, read_template)
-  local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
-  local found
-  if p then found, reason = select.kernels(p, capability, backend, tuning_text) end
+  local p, default = untuned(problem_text, capability, backend, read_template)
+  if not p then return nil, default end
+  local found, reason = select.kernels(p, capability, backend, tuning_text)
   if not found then return nil, reason end
-  local specs, templates = tuning.specs_of(found.kernels), {}
+  local specs, templates, selection = tuning.specs_of(found.kernels), {}, {}
   for i, spec in ipairs(specs) do templates[i] = emit.reached(spec, read_template) end
-  return { arch = found.arch, numerics = numerics_of(specs) .. tuning.numerics_of_chunks(tuning.parse(tuning_text)), templates = table.concat(templates) }
+  for i, kernel in ipairs(default.kernels) do selection[i] = kernel.variant end
+  return { arch = found.arch, numerics = numerics_of(specs) .. tuning.numerics_of_chunks(tuning.parse(tuning_text)), templates = table.concat(templates),
+           selection = table.concat(selection, "\n") }
 end
 
 -- A device's facts as the model takes them, with its calibration's coefficients; nil and the reason.

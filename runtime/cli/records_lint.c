@@ -68,7 +68,9 @@ static const char *compare(const flp_record_identity *recorded, const flp_record
         return "no plan of its problem takes kernels of its architecture";
     if (strcmp(recorded->templates, now->templates) != 0)
         return strcmp(now->problem, "model") == 0 ? "the model has changed since" : "the templates of its kernels have changed since";
-    return strcmp(recorded->numerics, now->numerics) != 0 ? "the arithmetic of its kernels has changed since" : "";
+    if (strcmp(recorded->numerics, now->numerics) != 0)
+        return "the arithmetic of its kernels has changed since";
+    return strcmp(recorded->selection, now->selection) != 0 ? "the kernels that are taken without a tuning have changed since" : "";
 }
 
 /* Why no plan takes a record; "": one may. Of a token loss of a program's own, for one, it is not known here. */
@@ -94,7 +96,9 @@ static void add_stale(findings *found, const flp_record_file *file, const char *
     }
     json_t *packed = flp_records_pack(file);
     json_object_set_new(packed, "stale", flp_console_json_string(reason));
-    json_object_set_new(packed, "now", json_pack("{s:s, s:s, s:s}", "arch", now->arch, "numerics", now->numerics, "templates", now->templates));
+    json_object_set_new(
+        packed, "now",
+        json_pack("{s:s, s:s, s:s, s:s}", "arch", now->arch, "numerics", now->numerics, "templates", now->templates, "selection", now->selection));
     json_array_append_new(found->stale_list, packed);
 }
 

@@ -46,8 +46,9 @@ json_t *flp_records_pack(const flp_record_file *file)
     if (file->fault || flp_record_parse(file->text, &r) != FLP_OK)
         return json_pack("{s:s, s:o, s:o}", "name", file->name, "place", flp_console_json_string(file->place), "fault",
                          flp_console_json_string(file->fault ? file->fault : flp_error_message()));
-    json_t *packed = json_pack("{s:s, s:o, s:s, s:s, s:s, s:s}", "name", file->name, "place", flp_console_json_string(file->place), "problem",
-                               r.identity.problem, "arch", r.identity.arch, "numerics", r.identity.numerics, "templates", r.identity.templates);
+    json_t *packed =
+        json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s}", "name", file->name, "place", flp_console_json_string(file->place), "problem", r.identity.problem,
+                  "arch", r.identity.arch, "numerics", r.identity.numerics, "templates", r.identity.templates, "selection", r.identity.selection);
     json_t *environment =
         json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:s}", "device", r.environment.device, "multiprocessors", (json_int_t)r.environment.multiprocessors,
                   "l2_bytes", (json_int_t)r.environment.l2_bytes, "power_limit_w", (json_int_t)r.environment.power_limit_w, "mig", r.environment.mig, "driver",

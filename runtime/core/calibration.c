@@ -25,6 +25,7 @@ flp_status flp_calibration_identify(flp_context *context, int compute_capability
     *identity = (flp_record_identity){ .problem = "model", .numerics = "model" };
     snprintf(identity->arch, sizeof(identity->arch), "sm_%d", compute_capability);
     flp_digest_format(text, strlen(text), identity->templates);
+    flp_digest_format("", 0, identity->selection); /* of no kernels */
     free(text);
     return FLP_OK;
 }

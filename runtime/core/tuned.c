@@ -46,6 +46,7 @@ flp_status flp_tuned_identify(flp_context *context, const flp_wanted_kernels *wa
         status =
             flp_status_fail(FLP_INTERNAL, "numeric identity: got %zu characters, wanted fewer than %zu", strlen(found.numerics), sizeof(identity->numerics));
     flp_digest_format(found.templates, strlen(found.templates), identity->templates);
+    flp_digest_format(found.selection, strlen(found.selection), identity->selection);
     flp_generator_identity_free(&found);
     return status;
 }
@@ -204,6 +205,8 @@ static const char *find_fault(search *found, const flp_record *record)
         return "the templates of its kernels have changed since";
     if (is_own(found, record) && strcmp(record->identity.numerics, tuned->numerics) != 0)
         return "the arithmetic of its kernels has changed since";
+    if (is_own(found, record) && strcmp(record->identity.selection, tuned->selection) != 0)
+        return "the kernels that are taken without a tuning have changed since";
     if (strcmp(found->base.numerics, tuned->numerics) != 0)
         return found->context->flags & FLP_CONTEXT_TUNED_BITS ? "its tuning gives a row other bits than the record of all numbers of rows decides"
                                                               : "its tuning changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS";

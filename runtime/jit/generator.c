@@ -42,7 +42,7 @@ typedef struct {
     struct {
         const char *name; /* of a string in the table that is returned; NULL behind the last */
         char **to;
-    } field[4];
+    } field[5];
     lua_Integer integer; /* also the argument */
     char *text;
 } request;
@@ -317,10 +317,13 @@ flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_ker
     request request = { .function = "identity",
                         .wanted = wanted,
                         .with_tuning = 1,
-                        .field = { { "arch", &identity->arch }, { "numerics", &identity->numerics }, { "templates", &identity->templates } } };
+                        .field = { { "arch", &identity->arch },
+                                   { "numerics", &identity->numerics },
+                                   { "templates", &identity->templates },
+                                   { "selection", &identity->selection } } };
     flp_status status;
 
-    *identity = (flp_generator_identity){ NULL, NULL, NULL };
+    *identity = (flp_generator_identity){ NULL };
     status = run(generator, fields_body, &request);
     if (status != FLP_OK)
         flp_generator_identity_free(identity);
@@ -332,7 +335,8 @@ void flp_generator_identity_free(flp_generator_identity *identity)
     free(identity->arch);
     free(identity->numerics);
     free(identity->templates);
-    *identity = (flp_generator_identity){ NULL, NULL, NULL };
+    free(identity->selection);
+    *identity = (flp_generator_identity){ NULL };
 }
 
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,

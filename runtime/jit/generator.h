@@ -39,6 +39,7 @@ flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kerne
 typedef struct {
     char *arch, *numerics;
     char *templates; /* those that the variants reach, without comments and layout */
+    char *selection; /* the variants that there are without the tuning, a line each */
 } flp_generator_identity;
 
 /* Errors as flp_generator_select. */

@@ -12,7 +12,7 @@
 
 static void append_line(flp_text *text, const flp_record_identity *identity, const char *tuning)
 {
-    flp_text_append(text, "%s %s %s %s\n", identity->arch, identity->templates, identity->problem, tuning[0] ? tuning : "default");
+    flp_text_append(text, "%s %s %s %s %s\n", identity->arch, identity->templates, identity->selection, identity->problem, tuning[0] ? tuning : "default");
 }
 
 static flp_status write_line(const char *path, const flp_text *line)

@@ -1,5 +1,5 @@
-/* The list of candidates whose kernels hung: the file `hung` beside the user's records, a line "ARCH TEMPLATES PROBLEM TUNING" each; the templates
- * are those that the candidate's own kernels reach. None is tried again until these change. */
+/* The list of candidates whose kernels hung: the file `hung` beside the user's records, a line "ARCH TEMPLATES SELECTION PROBLEM TUNING" each; the templates
+ * are those that the candidate's own kernels reach. None is tried again until these or the selection change. */
 #ifndef FLP_TUNE_HUNG_H
 #define FLP_TUNE_HUNG_H
 #include "tune/record.h"

@@ -25,7 +25,7 @@ typedef struct {
 const char *const flp_regime_names[] = { "sustained", "burst", NULL };
 const char *const flp_tuning_end_names[] = { "settled", "rounds", "budget", "interrupted", NULL };
 
-static const char head[] = "fusedlogp record 1\n", default_tuning[] = "default";
+static const char head[] = "fusedlogp record 2\n", default_tuning[] = "default";
 
 #define AT(member) offsetof(flp_record, member), sizeof(((flp_record *)0)->member)
 static const field fields[] = {
@@ -33,6 +33,7 @@ static const field fields[] = {
     { "arch", TEXT, AT(identity.arch), .wanted = "printable characters" },
     { "numerics", TEXT, AT(identity.numerics), .wanted = "printable characters" },
     { "templates", DIGEST, AT(identity.templates), .wanted = "64 hexadecimal digits" },
+    { "selection", DIGEST, AT(identity.selection), .wanted = "64 hexadecimal digits" },
     { "device", TEXT, AT(environment.device), .wanted = "printable characters" },
     { "multiprocessors", INTEGER, AT(environment.multiprocessors), 1, .wanted = "1 or more" },
     { "l2_bytes", INTEGER, AT(environment.l2_bytes), 0, .wanted = "0 or more" },
@@ -55,7 +56,7 @@ static const field fields[] = {
     { "library", TEXT, AT(version), .wanted = "printable characters" },
 };
 #undef AT
-enum { FIELDS = sizeof(fields) / sizeof(fields[0]), NAMED = 11 /* identity and environment, which the file is named by */ };
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]), NAMED = 12 /* identity and environment, which the file is named by */ };
 _Static_assert(sizeof(flp_regime) == sizeof(int) && sizeof(flp_tuning_end) == sizeof(int), "a CHOICE is an int");
 
 static const void *place(const flp_record *record, const field *field)
@@ -247,5 +248,5 @@ void flp_record_name(const flp_record *record, char name[FLP_RECORD_NAME_BYTES])
 int flp_record_identity_same(const flp_record_identity *one, const flp_record_identity *other)
 {
     return strcmp(one->problem, other->problem) == 0 && strcmp(one->arch, other->arch) == 0 && strcmp(one->numerics, other->numerics) == 0 &&
-           strcmp(one->templates, other->templates) == 0;
+           strcmp(one->templates, other->templates) == 0 && strcmp(one->selection, other->selection) == 0;
 }

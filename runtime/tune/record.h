@@ -1,6 +1,6 @@
 /* A record: what a tuning found for one problem on one machine. As text it is a line
  *
- *     fusedlogp record 1
+ *     fusedlogp record 2
  *
  * and a line `key: value` for each field below, in this order. There is one text of a record: what is not to the letter as it would be written, is none.
  * Its file is named by what it is of, identity and environment: the first 32 hexadecimal digits of their lines' SHA-256, and ".record". */
@@ -24,6 +24,7 @@ typedef struct {
     char arch[FLP_RECORD_WORD_BYTES];        /* "sm_90a" */
     char numerics[FLP_RECORD_PROBLEM_BYTES]; /* the arithmetic's identity */
     char templates[FLP_RECORD_DIGEST_BYTES]; /* SHA-256 of the templates that its kernels reach */
+    char selection[FLP_RECORD_DIGEST_BYTES]; /* and of the variants that are taken without a tuning, which this one changes */
 } flp_record_identity;
 
 typedef enum { FLP_REGIME_SUSTAINED, FLP_REGIME_BURST } flp_regime;

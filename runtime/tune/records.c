@@ -67,7 +67,7 @@ static uint64_t hash_identity(const flp_record_identity *identity)
     flp_text text = { 0 };
     uint64_t hash;
 
-    flp_text_append(&text, "%s\n%s\n%s\n%s", identity->problem, identity->arch, identity->numerics, identity->templates);
+    flp_text_append(&text, "%s\n%s\n%s\n%s\n%s", identity->problem, identity->arch, identity->numerics, identity->templates, identity->selection);
     flp_digest_compute(text.data, text.length, digest);
     flp_text_free(&text);
     memcpy(&hash, digest, sizeof(hash));

@@ -16,14 +16,15 @@ fusedlogp() { timeout 300 "$build/fusedlogp" "$@"; }
 fusedlogp_gen() { "$build/fusedlogp-gen" "$@"; }
 json_value() { "$build/tests/cli/json_value" "$@"; }
 
-# record ROWS [DEVICE [TUNING [SECONDS [DATE [LIBRARY]]]]]: the text of a tuning's record, of $numerics and $templates where they are set.
+# record ROWS [DEVICE [TUNING [SECONDS [DATE [LIBRARY]]]]]: the text of a tuning's record, of $numerics, $templates and $selection where they are set.
 record() {
     cat <<END
-fusedlogp record 1
+fusedlogp record 2
 problem: linear_logp:bf16:n$1:d2048:v131072
 arch: sm_90a
 numerics: ${numerics:-linear_logp.r3.bf16.s132}
 templates: ${templates:-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef}
+selection: ${selection:-fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210}
 device: ${2:-NVIDIA H200}
 multiprocessors: 132
 l2_bytes: 62914560

@@ -91,6 +91,7 @@ mkdir tunings
 record 4096 "NVIDIA H200" default >stale.txt
 fusedlogp records lint stale.txt --json >lint.json 2>messages
 numerics=$(json_value lint.json stale.0.now.numerics) templates=$(json_value lint.json stale.0.now.templates)
+selection=$(json_value lint.json stale.0.now.selection)
 record 4096 "NVIDIA H200" tile.bv=128 | sed '/^problem/s/:n4096:/:/' >record.txt
 fusedlogp records import --directory tunings --quiet record.txt
 fusedlogp_gen --list --arch sm_90a --problem $problem_of_record >default.txt

@@ -26,10 +26,13 @@ records lint stale.txt --json >lint.json 2>/dev/null
 check_equal "... in JSON too" linear_logp:bf16:n4096:d2048:v131072 "$(json_value lint.json stale.0.problem)"
 numerics=$(json_value lint.json stale.0.now.numerics)
 templates=$(json_value lint.json stale.0.now.templates)
+selection=$(json_value lint.json stale.0.now.selection)
 record 4096 >sound.txt
 check_runs "with those of today it is sound" records lint sound.txt
 sed 's/^numerics: /&more./' sound.txt >arithmetic.txt
 check_fails "other arithmetic is stale as well" 4 "stale: the arithmetic of its kernels has changed since" records lint --quiet arithmetic.txt
+check_fails "so are other kernels without the tuning" 4 "stale: the kernels that are taken without a tuning have changed since" \
+    sh -c "sed 's/^selection: ...../selection: 00000/' sound.txt | '$build/fusedlogp' records lint --quiet -"
 check_fails "a tuning that is none, too" 4 "stale: not portable: bm = 96" sh -c "sed 's/tile.bm=128/tile.bm=96/' sound.txt | '$build/fusedlogp' records lint --quiet -"
 check_fails "so is a number of rows that no plan asks for" 4 "no plan asks for its problem as it is written" \
     sh -c "sed 's/n4096/n3000/' sound.txt | '$build/fusedlogp' records lint --quiet -"
@@ -98,7 +101,7 @@ check_equal "directories are compared as well" "~" "$(json_value diff.json diffe
 sed 's/^arch: .*/arch:/' three.txt >wrong.txt
 check_fails "an export that is wrong is told with its line" 4 "wrong.txt, line 1: line 3: got 'arch:', wanted 'arch: ...'" records import wrong.txt --directory fresh
 check "... and nothing of it is imported" "$(ls fresh 2>/dev/null)"
-check_fails "... by lint too" 4 "wrong.txt, line 27:" sh -c "'$build/fusedlogp' records lint wrong.txt --quiet"
+check_fails "... by lint too" 4 "wrong.txt, line 28:" sh -c "'$build/fusedlogp' records lint wrong.txt --quiet"
 check_fails "a file that is missing" 1 "none.txt: cannot open it" records import none.txt
 printf 'a\0b' >zero.txt
 check_fails "a file that is none" 4 "zero.txt: it holds a 0 byte" records import zero.txt

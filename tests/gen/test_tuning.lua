@@ -229,6 +229,26 @@ function TestTuning.test_there_are_at_most_so_many_of_a_role_and_none_twice()
   lu.assertEquals(of_role, { grad_logits = 5, hidden_product = 5, weight_product = 5 })
 end
 
+-- By how much of its kernels' time the model is wrong from one tile to another is more than what tells them apart.
+function TestTuning.test_each_tile_has_a_candidate_before_any_has_two()
+  local problem = "linear_cross_entropy:bf16:n8192:d4096:v128256:dv:gh_bf16:gw_bf16:sum:tokens"
+  local function tile_of(text) return (text:gsub("[a-z_]+%.group=%d+,?", ""):gsub("[a-z_]+%.stages=%d+,?", ""):gsub(",$", "")) end
+  local had, last, tiles = {}, {}, {}
+  for i, line in ipairs(candidates(problem, 90, false, 12)) do
+    local _, role, text = parts(line)
+    if i > 1 then
+      local tile = role .. ":" .. tile_of(text)
+      had[tile] = (had[tile] or tile == role .. ":" and 1 or 0) + 1
+      lu.assertTrue(had[tile] >= (last[role] or 0), text)
+      last[role] = had[tile]
+      tiles[text] = true
+    end
+  end
+  lu.assertEquals(last, { tile = 7, grad_logits = 1, hidden_product = 2, weight_product = 2 })
+  lu.assertTrue(tiles["weight_product.bv=192,weight_product.stages=4"], "in turns, as the whole vocabulary has it, with the launch's own groups")
+  lu.assertTrue(tiles["hidden_product.bv=192,hidden_product.wg=128"])
+end
+
 function TestTuning.test_the_model_follows_the_device()
   local function default_time(facts)
     return (parts(fusedlogp.candidates(forward, 90, "auto", "", facts, false, 1, support.read_template)[1]))

@@ -7,7 +7,7 @@ flp_record fake_record(void)
 {
     return (flp_record){
         .identity = { "linear_logp:bf16:n4096:d2048:v131072", "sm_90a", "linear_logp.r3.bf16.s132",
-                      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" },
+                      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210" },
         .environment = { "NVIDIA H200", 132, 62914560, 700, "none", "580", "a1b2c3" },
         .tuning = "tile.bm=128,tile.group=8",
         .seconds = 0.00125,

@@ -80,6 +80,7 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     strcpy(made->identity.arch, "sm_90a");
     strcpy(made->identity.numerics, "linear_logp.r3.bf16.s132");
     memset(made->identity.templates, 'a', sizeof(made->identity.templates) - 1);
+    memset(made->identity.selection, 'b', sizeof(made->identity.selection) - 1);
     if (fake_tune.real_identity &&
         flp_tuned_identify(context, &(flp_wanted_kernels){ made->identity.problem, 90, "sm_90a", made->candidates[0].tuning }, &made->identity) != FLP_OK)
         abort();

@@ -24,11 +24,12 @@ static void a_record_is_its_lines_in_order(void **state)
 
     (void)state;
     assert_succeeds(flp_record_format(&record, &text));
-    assert_string_equal("fusedlogp record 1\n"
+    assert_string_equal("fusedlogp record 2\n"
                         "problem: linear_logp:bf16:n4096:d2048:v131072\n"
                         "arch: sm_90a\n"
                         "numerics: linear_logp.r3.bf16.s132\n"
                         "templates: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"
+                        "selection: fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210\n"
                         "device: NVIDIA H200\n"
                         "multiprocessors: 132\n"
                         "l2_bytes: 62914560\n"
@@ -134,25 +135,26 @@ static void what_is_wrong_is_told_with_its_line(void **state)
     static const struct {
         const char *from, *to, *told;
     } changes[] = {
-        { "fusedlogp record 1\n", "fusedlogp record 2\n", "line 1: wanted 'fusedlogp record 1'" },
+        { "fusedlogp record 2\n", "fusedlogp record 1\n", "line 1: wanted 'fusedlogp record 2'" },
         { "arch: sm_90a\n", "", "line 3: got 'numerics: linear_logp.r3.bf16.s132', wanted 'arch: ...'" },
         { "arch: sm_90a\n", "arch: \n", "line 3: arch: got ''" },
         { "arch: sm_90a\n", "arch: sm_90a \n", "line 3: arch: wanted printable" },
         { "arch: sm_90a\n", "arch: a_name_that_is_longer_than_any_architecture_has\n", "line 3: arch: got" },
         { "templates: 0", "templates: G", "line 5: templates: wanted 64" },
-        { "multiprocessors: 132", "multiprocessors: 0", "line 7: multiprocessors: wanted 1 or more" },
-        { "multiprocessors: 132", "multiprocessors: 0132", "line 7: it is not written as the library writes it" },
-        { "l2_bytes: 62914560", "l2_bytes: 9999999999999999999999", "line 8: l2_bytes: got" },
-        { "tuning: tile.bm=128,", "tuning: Tile.bm=128,", "line 13: tuning: wanted" },
-        { "regime: sustained", "regime: calm", "line 14: regime: got 'calm', wanted sustained or burst" },
-        { "seconds: 0.00125", "seconds: 0.001250", "line 15: it is not written as" },
-        { "seconds: 0.00125", "seconds: inf", "line 15: seconds: got 'inf'" },
-        { "seconds: 0.00125", "seconds: 0,00125", "line 15: seconds: got" },
+        { "selection: f", "selection: F", "line 6: selection: wanted 64" },
+        { "multiprocessors: 132", "multiprocessors: 0", "line 8: multiprocessors: wanted 1 or more" },
+        { "multiprocessors: 132", "multiprocessors: 0132", "line 8: it is not written as the library writes it" },
+        { "l2_bytes: 62914560", "l2_bytes: 9999999999999999999999", "line 9: l2_bytes: got" },
+        { "tuning: tile.bm=128,", "tuning: Tile.bm=128,", "line 14: tuning: wanted" },
+        { "regime: sustained", "regime: calm", "line 15: regime: got 'calm', wanted sustained or burst" },
+        { "seconds: 0.00125", "seconds: 0.001250", "line 16: it is not written as" },
+        { "seconds: 0.00125", "seconds: inf", "line 16: seconds: got 'inf'" },
+        { "seconds: 0.00125", "seconds: 0,00125", "line 16: seconds: got" },
         { "ratio_low: 0.951", "ratio_low: 0.955", "ratio: wanted from" },
         { "ended: settled", "ended: well", "ended: got 'well'" },
         { "date: 2026-11-22", "date: 2026-13-22", "date: wanted YYYY-MM-DD" },
-        { "library: 0.1.0\n", "library: 0.1.0", "line 25: wanted a whole line" },
-        { "library: 0.1.0\n", "library: 0.1.0\nmore: 1\n", "line 26: wanted the end" },
+        { "library: 0.1.0\n", "library: 0.1.0", "line 26: wanted a whole line" },
+        { "library: 0.1.0\n", "library: 0.1.0\nmore: 1\n", "line 27: wanted the end" },
     };
     const flp_record whole = fake_record();
     flp_record record;

@@ -107,6 +107,9 @@ static void every_part_of_the_identity_counts(void **state)
     other = record;
     other.identity.templates[0] = 'f';
     assert_finds(FLP_RECORD_NONE, "", &other);
+    other = record;
+    other.identity.selection[0] = '0';
+    assert_finds(FLP_RECORD_NONE, "", &other);
 }
 
 static void another_environment_is_near_by(void **state)
@@ -224,7 +227,7 @@ static void what_is_damaged_is_as_if_it_were_not_there(void **state)
         else if (kind == 4)
             assert_int_equal(0, mkdir(path, 0700));
         else
-            fake_directory_write(path, "fusedlogp record 1\n\0", 20);
+            fake_directory_write(path, "fusedlogp record 2\n\0", 20);
         open_store(user, "");
         assert_finds(FLP_RECORD_NONE, "", &record);
         assert_finds(FLP_RECORD_NONE, "", &other);
@@ -378,11 +381,11 @@ static void what_is_wrong_in_an_export_is_told_with_its_line(void **state)
 
     (void)state;
     assert_succeeds(flp_record_format(&record, &export));
-    flp_text_append(&export, "\nfusedlogp record 1\nproblem: x\n");
+    flp_text_append(&export, "\nfusedlogp record 2\nproblem: x\n");
     assert_succeeds(flp_record_files_split("export", export.data, &files));
     assert_int_equal(2, files.count);
     assert_null(files.files[0].fault);
-    assert_string_equal("export, line 27", files.files[1].place);
+    assert_string_equal("export, line 28", files.files[1].place);
     assert_string_equal("line 3: wanted a whole line 'arch: ...'", files.files[1].fault);
     assert_string_equal("", files.files[1].name);
     flp_record_files_free(&files);

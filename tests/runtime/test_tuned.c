@@ -180,6 +180,20 @@ static void other_templates_arithmetic_or_problems_do_not_count(void **state)
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
 }
 
+static void what_a_tuning_changes_is_what_it_was_measured_beside(void **state)
+{
+    const flp_record of_default = record_of(here, "", 1);
+    flp_record record = record_of(here, "tile.stages=3", 0.98);
+
+    (void)state;
+    assert_string_equal(of_default.identity.selection, record.identity.selection);
+    assert_string_not_equal(record_of("linear_logp:bf16:n4096:d4096:v131072", "", 1).identity.selection, record.identity.selection);
+    record.identity.selection[0] = record.identity.selection[0] == '0' ? '1' : '0';
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_contains(flp_plan_describe(plan), "is there, but the kernels that are taken without a tuning have changed since)\n");
+}
+
 /* Warpgroups of 64 rows are another template. */
 static void the_templates_are_those_of_the_tuned_kernels(void **state)
 {
@@ -721,6 +735,7 @@ int main(void)
         test_of(the_bits_identity_stays),
         test_of(a_record_of_another_machine_is_nearby),
         test_of(other_templates_arithmetic_or_problems_do_not_count),
+        test_of(what_a_tuning_changes_is_what_it_was_measured_beside),
         test_of(the_templates_are_those_of_the_tuned_kernels),
         test_of(a_new_record_takes_the_place_of_those_of_other_kernels),
         test_of(the_user_s_record_goes_before_the_system_s),
