@@ -28,9 +28,12 @@ local rules = {
     if spec.targets == "in_columns" and tile_config.has_registers_for_wide_columns(spec) then return { "bv=192", "stages=4" } end
     return { "bv=256", "stages=4", "wg=64" }
   end,
-  -- Two blocks share the weight's columns, and a group has as many rows as before. Boxes of a [D, V] weight are too wide for that.
+  -- Two blocks share the weight's columns, and a group has as many rows as before. Boxes of a [D, V] weight are too wide for that: there two warpgroups
+  -- share them, with 128 rows each.
   linear_logp_save_exp = function(p, spec, group)
-    if spec.wg == 128 and spec.cluster == 1 and not spec.dv and p.n > 2048 then return { "cluster=2", ("group=%d"):format((group + 1) // 2) } end
+    if spec.wg ~= 128 or spec.bm ~= 128 or spec.cluster > 1 or p.n <= 2048 then return nil end
+    if spec.dv then return { "bm=256", "stages=3" } end
+    return { "cluster=2", ("group=%d"):format((group + 1) // 2) }
   end,
 }
 

@@ -1,5 +1,5 @@
--- linear_logp_backward: from a problem and a device to variants. Kernels: of one with the forward, linear_logp's two; valid rows, gather, logit
--- gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and the order of its targets; where grad_bias
+-- linear_logp_backward: from a problem and a device to variants. Kernels: of one with the forward, linear_logp's two; valid rows, gather; where not all
+-- derivatives come from saved exponentials, logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and the order of its targets; where grad_bias
 -- is wanted its sums; with a filter, on sm_90a, what it kept.
 local cxx = require "gen.cxx"
 local linear_logp = require "gen.select.linear_logp"
@@ -37,9 +37,11 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hi
   local filter = bulk and p.grad_filter_eps or nil
   local list = packing(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
-  add(on(gradients_tile or tile, { role = "grad_logits", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype,
-                 softcap = p.softcap, entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights,
-                 vec = weight_vec, exact = exact, filter = filter }))
+  if not (p.saved_exp and (p.direct or p.in_forward)) then
+    add(on(gradients_tile or tile, { role = "grad_logits", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype,
+                   softcap = p.softcap, entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights,
+                   vec = weight_vec, exact = exact, filter = filter }))
+  end
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums
     add(on(p.narrow and narrow or hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,

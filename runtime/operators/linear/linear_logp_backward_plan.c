@@ -127,12 +127,14 @@ static flp_status check_kernels(const flp_plan *common)
     const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
     flp_role_set wanted = FLP_ROLE_SET(VALID_ROWS) | FLP_ROLE_SET(GATHER), optional = 0;
 
+    if (flp_vocab_chunks_have_gradients(problem) && !flp_vocab_chunks_all_saved(&flp_linear_logp_backward_plan_of(common)->work.chunks))
+        wanted |= FLP_ROLE_SET(GRAD_LOGITS);
     if (problem->grad_hidden != FLP_NONE)
-        wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
+        wanted |= FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
     if (problem->grad_weight != FLP_NONE)
-        wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
+        wanted |= FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
     if (problem->grad_bias != FLP_NONE)
-        wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(BIAS);
+        wanted |= FLP_ROLE_SET(BIAS);
     if (problem->forward.vocab_total > 0)
         wanted |= FLP_ROLE_SET(SHARD_TARGETS) | (flp_vocab_chunks_have_gradients(problem) ? FLP_ROLE_SET(OTHER_SHARDS) : 0);
     if (problem->grad_filter_eps > 0) /* where blocks are passed over */
@@ -291,9 +293,9 @@ static void describe(const flp_plan *common, flp_text *text)
     if (flp_vocab_chunks_keep_packed(problem, chunks))
         flp_text_append(text, "valid rows: packed in %" PRId64 " bytes\n",
                         problem->forward.rows * flp_linear_work_packed_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
-    if (!plan->grad_logits)
+    if (!flp_vocab_chunks_have_gradients(problem))
         return;
-    flp_describe_kernel(text, "logit gradients", &plan->grad_logits->manifest);
+    describe_optional(text, "logit gradients", plan->grad_logits);
     describe_optional(text, "grad_hidden product", plan->hidden_product);
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);
@@ -342,7 +344,7 @@ static void write_arithmetic(const flp_plan *common, flp_text *text)
         flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
         flp_text_append(text, ";");
     }
-    flp_text_append(text, "%s", plan->grad_logits->manifest.numerics);
+    flp_text_append(text, "%s", plan->grad_logits ? plan->grad_logits->manifest.numerics : "all_saved");
     if (plan->hidden_product)
         flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns, chunks->borrowed_columns,
                         chunks->borrowed_rows);

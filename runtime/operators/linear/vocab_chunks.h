@@ -73,6 +73,13 @@ static inline int flp_vocab_chunks_hidden_alone(const flp_linear_logp_backward_p
     return problem->grad_hidden != FLP_NONE && problem->grad_weight == FLP_NONE && problem->grad_bias == FLP_NONE;
 }
 
+/* 1: no logit is computed again: what the forward leaves of each is its derivative, times its row's factor. 0: of some, or they are the whole vocabulary's by
+ * chance, where nothing depends on it. */
+static inline int flp_vocab_chunks_all_saved(const flp_backward_chunks *chunks)
+{
+    return chunks->saves_exp && (chunks->direct || chunks->in_forward);
+}
+
 /* The vocabulary in whole tiles. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
 
