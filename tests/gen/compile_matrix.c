@@ -89,7 +89,7 @@ static const char *const patterns[] = {
     "linear_logp_save_exp.bf16.d4096." HOPPER_TILES "{|.bias_f32.entropy}.sm_90a",
     "linear_logp_save_exp.bf16.d4096.bm128.bv256.s132.c2.p4{.bias_f32|.entropy}.sm_90a",
     "linear_logp_save_exp.bf16.d4096.{bm64.bv192.s132.c1.p6|bm128.bv192.s132.c1.p4|bm128.wg128.bv192.s132.c1.p4}{|.dv}.sm_90a",
-    "linear_logp_save_exp.bf16.d4096.bm128.wg128.bv192.s132.c2.p4.sm_90a",
+    "linear_logp_save_exp.bf16.d4096.{bm128.wg128.bv192.s132.c2.p4|bm256.wg128.bv192.s132.c1.p3.dv}.sm_90a",
     "linear_logp_save_exp.bf16.d4096.{bm64.bv256.s132.c1.p4.dv|bm128.bv256.s132.c2.p4.dv}{|.bias_f32.entropy}.sm_90a",
     "linear_logp_save_exp.bf16.d2304." PORTABLE_TILES "{|.bias_f32.entropy}.sm_80",
     "linear_logp_save_exp.bf16.d2304.bm128.bv128.s108.c1.p4{.bias_f32|.entropy}.sm_80",

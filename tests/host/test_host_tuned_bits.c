@@ -411,13 +411,18 @@ static void what_is_advised_for_slow_memory_is_sound(void **state)
     static const char *const tunings[] = { "hidden_product.bv=256,hidden_product.stages=4,hidden_product.wg=64,save_exp_tile.cluster=2,save_exp_tile.group=1,"
                                            "weight_product.bv=256,weight_product.stages=4,weight_product.wg=64",
                                            "save_exp_tile.cluster=2", NULL };
-    const flp_linear_cross_entropy_problem problem = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 300, .hidden = 256, .vocab = 400 },
-                                                                     .grad_hidden = FLP_BF16,
-                                                                     .grad_weight = FLP_F32,
-                                                                     .accumulate = FLP_ACCUMULATE_WEIGHT } };
+    static const char *const across[] = { "save_exp_tile.bm=256,save_exp_tile.stages=3,weight_product.bv=192,weight_product.stages=4", NULL };
+    flp_linear_cross_entropy_problem problem = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 300, .hidden = 256, .vocab = 400 },
+                                                               .grad_hidden = FLP_BF16,
+                                                               .grad_weight = FLP_F32,
+                                                               .accumulate = FLP_ACCUMULATE_WEIGHT } };
 
     (void)state;
     assert_all_sound(&flp_linear_cross_entropy_calls, &problem, tunings);
+    problem.backward.forward.weight_layout = FLP_HIDDEN_VOCAB;
+    problem.backward.grad_weight = FLP_BF16;
+    problem.backward.accumulate = 0;
+    assert_all_sound(&flp_linear_cross_entropy_calls, &problem, across);
 }
 
 /* A step whose budget leaves room for few columns at a time. */
