@@ -7,9 +7,9 @@ local tables = require "gen.problem_fields"
 
 local problem = {}
 
--- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials; grad_hidden is one product of the whole vocabulary, or that is the
--- forward's, in narrow tiles; and it comes before grad_weight's.
-local hints = { "saved_exp", "direct", "in_forward", "narrow", "hidden_first" }
+-- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials, of the whole vocabulary; which they also are where grad_hidden is
+-- one product of it, or that is the forward's, in narrow tiles; and it comes before grad_weight's.
+local hints = { "saved_exp", "all_saved", "direct", "in_forward", "narrow", "hidden_first" }
 
 -- Their names, in the order that prebuilds list them.
 problem.operators = {}

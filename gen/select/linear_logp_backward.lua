@@ -37,7 +37,7 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hi
   local filter = bulk and p.grad_filter_eps or nil
   local list = packing(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
-  if not (p.saved_exp and (p.direct or p.in_forward)) then
+  if not (p.saved_exp and (p.all_saved or p.direct or p.in_forward)) then
     add(on(gradients_tile or tile, { role = "grad_logits", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype,
                    softcap = p.softcap, entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights,
                    vec = weight_vec, exact = exact, filter = filter }))

@@ -53,7 +53,7 @@ static void a_width_is_what_its_item_says(void **state)
     assert_int_equal(33 * TILE, chunks.borrowed_columns);
     assert_int_equal(20 * TILE, chunks.columns);
     assert_int_equal(24 * TILE, chunks.saved_columns);
-    assert_string_equal(flp_vocab_chunks_hint(&work.chunks), flp_vocab_chunks_hint(&chunks));
+    assert_string_equal(flp_vocab_chunks_hint(work.backward, &work.chunks), flp_vocab_chunks_hint(work.backward, &chunks));
 }
 
 static void no_chunks_take_more_than_the_memory_budget(void **state)
@@ -73,6 +73,7 @@ static void no_chunks_take_more_than_the_memory_budget(void **state)
 static void what_cannot_be_had_is_refused(void **state)
 {
     flp_linear_work work = work_of(step(4096, 131072));
+    flp_linear_logp_backward_problem with_sums = step(4096, 3000);
     flp_backward_chunks chunks;
 
     (void)state;
@@ -85,6 +86,9 @@ static void what_cannot_be_had_is_refused(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_chunk_tuning_apply(&work, "chunks.columns=4x", &chunks), "wanted a width");
     assert_fails(FLP_BAD_ARGUMENT, flp_chunk_tuning_apply(&work, "chunks.columns", &chunks), "wanted a width");
     work = work_of(step(4096, 3000)); /* one chunk of all, without sums */
+    assert_fails(FLP_BAD_ARGUMENT, flp_chunk_tuning_apply(&work, "chunks.saved=2", &chunks), "no such chunks");
+    with_sums.grad_hidden = FLP_F32;
+    work = work_of(with_sums);
     assert_fails(FLP_BAD_ARGUMENT, flp_chunk_tuning_apply(&work, "chunks.saved=2", &chunks), "no such chunks");
     work = work_of(frozen(4096, 131072));
     assert_fails(FLP_BAD_ARGUMENT, flp_chunk_tuning_apply(&work, "chunks.columns=4", &chunks), "no such chunks");
@@ -114,7 +118,7 @@ static void check_offer(const flp_linear_work *work, const char *tuning, int64_t
     assert_succeeds(flp_chunk_tuning_apply(work, tuning, &chunks));
     assert_memory_not_equal(&work->chunks, &chunks, sizeof(chunks));
     assert_true(flp_linear_budget_bytes(work, &chunks) <= most_bytes);
-    assert_string_equal(flp_vocab_chunks_hint(&work->chunks), flp_vocab_chunks_hint(&chunks));
+    assert_string_equal(flp_vocab_chunks_hint(work->backward, &work->chunks), flp_vocab_chunks_hint(work->backward, &chunks));
 }
 
 /* A layout never exceeds a memory_budget, with whatever tuning. */

@@ -354,18 +354,38 @@ static void grad_hidden_comes_first_where_there_is_room(void **state)
     work = work_with_losses(&problem);
     assert_true(work.chunks.direct && !work.chunks.hidden_first);
     assert_null(lay_out(&work, 8192).part[FLP_PART_SCALED_ROWS].name);
-    assert_string_equal(":saved_exp:direct", flp_vocab_chunks_hint(&work.chunks));
+    assert_string_equal(":saved_exp:direct", flp_vocab_chunks_hint(work.backward, &work.chunks));
     problem.memory_budget += scaled;
     work = work_with_losses(&problem);
     workspace = lay_out(&work, 8192);
     assert_true(work.chunks.direct && work.chunks.hidden_first);
-    assert_string_equal(":saved_exp:direct:hidden_first", flp_vocab_chunks_hint(&work.chunks));
+    assert_string_equal(":saved_exp:direct:hidden_first", flp_vocab_chunks_hint(work.backward, &work.chunks));
     assert_int_equal(scaled, workspace.part[FLP_PART_SCALED_ROWS].bytes);
     assert_true(workspace.part[FLP_PART_SCALED_ROWS].last >= FLP_STEP_WEIGHT_BEHIND && workspace.part[FLP_PART_TARGET_ORDER].last >= FLP_STEP_WEIGHT_BEHIND);
     problem.grad_bias = FLP_BF16;
     assert_false(work_with_losses(&problem).chunks.hidden_first);
     problem.grad_bias = problem.grad_weight = FLP_NONE;
     assert_false(work_with_losses(&problem).chunks.hidden_first);
+}
+
+/* In fp32 grad_hidden has no place for the packed rows, so that its product adds to sums; and of grad_weight alone there is no such product. */
+static void all_exponentials_are_saved_without_such_a_product_too(void **state)
+{
+    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_BF16);
+    flp_linear_work work;
+
+    (void)state;
+    problem = normal_of(problem);
+    problem.memory_budget = INT64_C(3) << 30;
+    problem.grad_hidden = FLP_F32;
+    work = work_with_losses(&problem);
+    assert_string_equal(":saved_exp:all_saved", flp_vocab_chunks_hint(work.backward, &work.chunks));
+    problem.grad_hidden = FLP_NONE;
+    work = work_with_losses(&problem);
+    assert_string_equal(":saved_exp:all_saved", flp_vocab_chunks_hint(work.backward, &work.chunks));
+    problem.memory_budget = INT64_C(256) << 20;
+    work = work_with_losses(&problem);
+    assert_string_equal(":saved_exp", flp_vocab_chunks_hint(work.backward, &work.chunks));
 }
 
 static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
@@ -617,6 +637,7 @@ int main(void)
         cmocka_unit_test(a_budget_lends_what_its_rows_leave_room_for),
         cmocka_unit_test(small_vocabularies_go_by_in_few_chunks),
         cmocka_unit_test(small_vocabularies_keep_to_the_default_budget),
+        cmocka_unit_test(all_exponentials_are_saved_without_such_a_product_too),
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
         cmocka_unit_test(grad_hidden_alone_takes_rows_in_chunks),
         cmocka_unit_test(grad_hidden_alone_behind_a_forward_is_the_forwards_product),

@@ -34,15 +34,17 @@ static int64_t *width_of(flp_backward_chunks *chunks, const width *which)
     return (int64_t *)(void *)((char *)chunks + which->at);
 }
 
-/* Whether there is such a width to change: chunks of rows have all of the vocabulary at once, and so has one chunk without sums; what grad_weight lends a place
- * is as much as it has room for. With grad_hidden alone a row comes from all of the vocabulary at once, whatever its chunk. */
+/* Whether there is such a width to change: chunks of rows have all of the vocabulary at once, and so has one chunk without sums or of saved exponentials; what
+ * grad_weight lends a place is as much as it has room for. With grad_hidden alone a row comes from all of the vocabulary at once, whatever its chunk. */
 static int has_width(const flp_linear_work *work, const flp_backward_chunks *chunks, const width *which)
 {
     flp_backward_chunks copy = *chunks;
 
     if (*width_of(&copy, which) == 0 || (which->at == offsetof(flp_backward_chunks, saved_columns) && chunks->lent_columns > 0))
         return 0;
-    return which->decides_bits ? chunks->row_chunk == 0 && !chunks->direct : flp_vocab_chunks_hidden_alone(work->backward);
+    if (!which->decides_bits)
+        return flp_vocab_chunks_hidden_alone(work->backward);
+    return chunks->row_chunk == 0 && !chunks->direct && !flp_vocab_chunks_all_saved(work->backward, chunks);
 }
 
 /* What the kernels were chosen for stays, and what lies in grad_weight has room there. */

@@ -167,7 +167,9 @@ static flp_status begin(flp_plan *common)
 
 static const char *hint(const flp_plan *common)
 {
-    return flp_vocab_chunks_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
+    const flp_linear_work *work = &flp_linear_cross_entropy_plan_of(common)->backward.work;
+
+    return flp_vocab_chunks_hint(work->backward, &work->chunks);
 }
 
 static flp_status take_tuning(flp_plan *common, const char *tuning)

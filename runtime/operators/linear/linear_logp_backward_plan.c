@@ -127,7 +127,7 @@ static flp_status check_kernels(const flp_plan *common)
     const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
     flp_role_set wanted = FLP_ROLE_SET(VALID_ROWS) | FLP_ROLE_SET(GATHER), optional = 0;
 
-    if (flp_vocab_chunks_have_gradients(problem) && !flp_vocab_chunks_all_saved(&flp_linear_logp_backward_plan_of(common)->work.chunks))
+    if (flp_vocab_chunks_have_gradients(problem) && !flp_vocab_chunks_all_saved(problem, &flp_linear_logp_backward_plan_of(common)->work.chunks))
         wanted |= FLP_ROLE_SET(GRAD_LOGITS);
     if (problem->grad_hidden != FLP_NONE)
         wanted |= FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
@@ -146,7 +146,9 @@ static flp_status check_kernels(const flp_plan *common)
 
 static const char *hint(const flp_plan *common)
 {
-    return flp_vocab_chunks_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
+    const flp_linear_work *work = &flp_linear_logp_backward_plan_of(common)->work;
+
+    return flp_vocab_chunks_hint(work->backward, &work->chunks);
 }
 
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work)

@@ -184,7 +184,7 @@ const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem
     return NULL;
 }
 
-const char *flp_vocab_chunks_hint(const flp_backward_chunks *chunks)
+const char *flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     if (!chunks->saves_exp)
         return chunks->direct ? ":direct" : "";
@@ -192,5 +192,5 @@ const char *flp_vocab_chunks_hint(const flp_backward_chunks *chunks)
         return chunks->narrow ? ":saved_exp:in_forward:narrow" : ":saved_exp:in_forward";
     if (chunks->direct)
         return chunks->hidden_first ? ":saved_exp:direct:hidden_first" : ":saved_exp:direct";
-    return ":saved_exp";
+    return flp_vocab_chunks_all_saved(normal, chunks) ? ":saved_exp:all_saved" : ":saved_exp";
 }

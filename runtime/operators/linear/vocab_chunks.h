@@ -73,11 +73,10 @@ static inline int flp_vocab_chunks_hidden_alone(const flp_linear_logp_backward_p
     return problem->grad_hidden != FLP_NONE && problem->grad_weight == FLP_NONE && problem->grad_bias == FLP_NONE;
 }
 
-/* 1: no logit is computed again: what the forward leaves of each is its derivative, times its row's factor. 0: of some, or they are the whole vocabulary's by
- * chance, where nothing depends on it. */
-static inline int flp_vocab_chunks_all_saved(const flp_backward_chunks *chunks)
+/* 1: no logit is computed again: what the forward leaves of each is its derivative, times its row's factor. */
+static inline int flp_vocab_chunks_all_saved(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
-    return chunks->saves_exp && (chunks->direct || chunks->in_forward);
+    return chunks->saves_exp && chunks->saved_columns >= normal->forward.vocab;
 }
 
 /* The vocabulary in whole tiles. */
@@ -98,7 +97,7 @@ int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal
 /* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
-/* What the generator must know of them: "", ":direct", ":saved_exp", ":saved_exp:direct", ":saved_exp:direct:hidden_first", ":saved_exp:in_forward" or
- * ":saved_exp:in_forward:narrow". */
-const char *flp_vocab_chunks_hint(const flp_backward_chunks *chunks);
+/* What the generator must know of them: "", ":direct", ":saved_exp", ":saved_exp:all_saved", ":saved_exp:direct", ":saved_exp:direct:hidden_first",
+ * ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
+const char *flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 #endif
