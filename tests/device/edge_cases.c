@@ -85,7 +85,7 @@ static const flp_case quick[] = {
     { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 300, .argmax = 1 } },
     { .problem = { .dtype = FLP_F16, .rows = 100, .hidden = 72, .vocab = 300 } },
     { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 136, .vocab = 1300, .softcap = 30, .argmax = 1 } },
-    /* Caps whose eighth power fp32 does not have. */
+    /* Caps far from any logit. */
     { .problem = { .dtype = FLP_BF16, .rows = 140, .hidden = 72, .vocab = 540, .softcap = 0x1p-20 } },
     { .problem = { .dtype = FLP_F16, .rows = 140, .hidden = 72, .vocab = 530, .softcap = 1e5 } },
     { .problem = { .dtype = FLP_BF16, .rows = 150, .hidden = 72, .vocab = 520, .weight_layout = FLP_HIDDEN_VOCAB } },

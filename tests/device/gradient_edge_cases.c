@@ -55,7 +55,7 @@ static const flp_gradient_case quick[] = {
     { .name = "quick, all options, [D, V]",
       .forward = { .bias = FLP_CASE_PLAIN_BIAS, .problem = { .dtype = FLP_F16, .rows = 70, .hidden = 64, .vocab = 264, .softcap = 20, COLUMNS } },
       .problem = { ALL(FLP_F32), ACCUMULATE_ALL, .g_entropy = 1 } },
-    { .name = "quick, a cap whose eighth power fp32 does not have",
+    { .name = "quick, a cap far from any logit",
       .forward.problem = { .dtype = FLP_BF16, .rows = 150, .hidden = 64, .vocab = 290, .softcap = 1e5 } },
     { .name = "quick, clusters", .forward.problem = { .dtype = FLP_BF16, .rows = 260, .hidden = 64, .vocab = 520 } },
     { .name = "quick, fp32", .forward.problem = { .dtype = FLP_F32, .rows = 33, .hidden = 36, .vocab = 140 } },
