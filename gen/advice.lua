@@ -29,10 +29,10 @@ local rules = {
     return { "bv=256", "stages=4", "wg=64" }
   end,
   -- Two blocks share the weight's columns, and a group has as many rows as before. Boxes of a [D, V] weight are too wide for that: there two warpgroups
-  -- share them, with 128 rows each, of products that are long enough for what lies behind them not to count.
+  -- share them, with 128 rows each, where rows are many, and products so long that what lies behind them does not count.
   linear_logp_save_exp = function(p, spec, group)
     if spec.wg ~= 128 or spec.bm ~= 128 or spec.cluster > 1 or p.n <= 2048 then return nil end
-    if spec.dv then return spec.d > 2048 and { "bm=256", "stages=3" } or nil end
+    if spec.dv then return p.n > 4096 and spec.d > 2048 and { "bm=256", "stages=3" } or nil end
     return { "cluster=2", ("group=%d"):format((group + 1) // 2) }
   end,
 }

@@ -54,6 +54,7 @@ function TestAdvice.test_saved_exponentials_are_of_warpgroups_that_share_columns
   lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:dv:gh_bf16:saved_exp", h100), "save_exp_tile.bm=256,save_exp_tile.stages=3")
   lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d2056:v128256:dv:gh_bf16:saved_exp", h100), "save_exp_tile.bm=256,save_exp_tile.stages=3")
   lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d2048:v128256:dv:gh_bf16:saved_exp", h100), "")
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n4096:d4096:v128256:dv:gh_bf16:saved_exp", h100), "")
   lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:dv:bias_bf16:gh_bf16:saved_exp", h100), "")
 end
 
