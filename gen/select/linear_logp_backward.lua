@@ -1,6 +1,6 @@
 -- linear_logp_backward: from a problem and a device to variants. Kernels: of one with the forward, linear_logp's two; valid rows, gather; where not all
--- derivatives come from saved exponentials, logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and the order of its targets; where grad_bias
--- is wanted its sums; with a filter, on sm_90a, what it kept.
+-- derivatives come from saved exponentials, logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product
+-- and the order of its targets; where grad_bias is wanted its sums; with a filter, on sm_90a, what it kept.
 local cxx = require "gen.cxx"
 local linear_logp = require "gen.select.linear_logp"
 local select = require "gen.select"
