@@ -64,8 +64,10 @@ end
 
 function TestSelectBackward.test_where_all_exponentials_are_saved_no_logit_is_computed_again()
   for _, capability in ipairs { 80, 90 } do
-    for options, has in pairs { [":saved_exp"] = true, [":direct"] = true, [":saved_exp:direct"] = false, [":saved_exp:all_saved"] = false, [":saved_exp:direct:hidden_first"] = false,
-                                [":saved_exp:in_forward"] = false, [":saved_exp:in_forward:narrow"] = false } do
+    for options, has in pairs {
+      [":saved_exp"] = true, [":direct"] = true, [":saved_exp:all_saved"] = false, [":saved_exp:direct"] = false, [":saved_exp:direct:hidden_first"] = false,
+      [":saved_exp:in_forward"] = false, [":saved_exp:in_forward:narrow"] = false,
+    } do
       local _, specs = selected(plain .. ":gh_bf16:gw_bf16:forward" .. options, capability)
       luaunit.assertEquals({ options, specs.grad_logits ~= nil }, { options, has })
     end
