@@ -1,5 +1,6 @@
-// grad_bias of a chunk of the vocabulary: sums of the logits' derivatives over the rows, each warp every `warps`-th row, the warps' sums in
-// their order. A block has a warp's columns.
+// grad_bias of a chunk of the vocabulary: the sums over the rows of the derivatives by the logits.
+//
+// A block has FLP_BIAS_COLUMNS columns, one for each lane. Each warp adds every `warps`-th row; then the warps' sums are added in their order.
 // Config: element, out_element, adds, threads
 template <class Config> __device__ __forceinline__ void linear_logp_backward_bias(const BackwardBiasParams &params) {
     using element = typename Config::element;

@@ -1,4 +1,5 @@
-// Behind a chunk of the vocabulary: how many blocks of its derivatives were kept, of how many; and no bit is left for the next. One block.
+// After a chunk of the vocabulary: counts how many blocks of its derivatives the gradient filter has kept, of how many, and clears their bits for the next
+// chunk. Launched with one block.
 // Config: threads
 template <class Config> __device__ __forceinline__ void linear_logp_backward_filter(const BackwardFilterParams &params) {
     wait_for_previous_kernel();

@@ -1,6 +1,8 @@
-// grad_hidden from the sums of the valid rows, each rounded once and put back where it belongs; zero for the other rows. What the
-// targets' derivatives add (params/rows.h) is added here, where the sums lack it.
+// grad_hidden from the products' sums: each valid row's is rounded once and written to the row's place, and the other rows get zeros. Where the sums lack the
+// contribution of the targets' derivatives (params/rows.h), it is added here.
 // Config: sum_element, adds_targets, weight_element, weight_is_hidden_vocab, out_element, adds, threads
+
+// Adds the derivative of packed row `at` times its target's row of the weight, from element d on.
 template <class Config, int count>
 __device__ __forceinline__ void add_target_contribution(const BackwardFinishParams &params, int at, int d, float (&values)[count]) {
     using Weight = typename Config::weight_element;

@@ -1,5 +1,5 @@
-// Copies the valid rows of hidden close together and zeroes what the products of grad_hidden are added to. Behind the last such row
-// come zeros up to a whole block of rows: the products' last step reads them, and 0 times NaN would not be 0.
+// Copies the valid rows of hidden to contiguous rows, and sets to 0 the sums to which the products of grad_hidden add. The last valid row is followed by rows
+// of zeros up to a multiple of 256: the last step of grad_weight's product reads them, and 0 times NaN would not be 0.
 // Config: element, threads
 template <class T> __device__ __forceinline__ Vector multiply(const Vector &vector, float factor) {
     float values[vector_elements<T>];

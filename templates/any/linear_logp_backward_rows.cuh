@@ -1,13 +1,15 @@
-// Prepares linear_logp's backward: which rows are valid, in what order (indexes), and what each row's logits must be multiplied by (differentiates).
-// One block indexes; any number of blocks differentiate.
+// Prepares linear_logp's backward: finds the valid rows, and computes the coefficients of their derivatives (RowGradient, params/rows.h). With
+// params.indexes, a launch of one block packs the indices of the valid rows; with params.differentiates, a launch of any number of blocks computes the
+// coefficients.
 //
-// A row is valid when its target is neither ignored nor outside the vocabulary. Valid rows stand close together in what follows, so
-// the others cost nothing and whatever their hidden holds goes nowhere. Where the derivatives are stored in fp16 (scales), they are
-// multiplied by a power of two that takes the largest finite upstream gradient, which none of them exceeds, to 2^14 .. 2^15, and the products by its
-// inverse; below 2^-28 of that gradient they lose digits.
+// A row is valid when its target is neither ignored nor outside the vocabulary. The kernels that follow work on packed valid rows, so the others cost
+// nothing, and whatever their hidden holds has no effect. Where the derivatives are stored in fp16 (Config::scales), they are multiplied by a power of two,
+// and the products by its inverse. It brings the largest finite upstream gradient, which bounds all derivatives, to 2^14 .. 2^15; derivatives below 2^-28 of
+// that gradient lose digits.
 //
-// p comes as 2^x of the distance x from an integer: what is left of the log2 of the row's sum goes into the factors. Of the target, whose 1 - p would
-// lose its digits where it is likely, the derivative is computed here, where logp is known.
+// The tile kernels compute p as 2^x, where x = z2 - offset has an integer offset; the fractional rest of the log2 of the row's sum goes into the
+// coefficients. The derivative by the target's logit contains 1 - p, which would lose its digits for a likely target: where logp is known, it is computed
+// here from logp.
 // Config: threads, scales
 template <class Config> struct BackwardRows {
     static constexpr int warps = Config::threads / 32;
@@ -21,12 +23,13 @@ template <class Config> struct BackwardRows {
         return params.row_temperature ? 1 / row_temperature(params.row_temperature[i]) : params.inverse_temperature;
     }
 
-    // The forward's, to the bit: of a large logit the last one counts.
+    // The same bits as the forward's scale: with a large logit the last bit matters.
     __device__ __forceinline__ float scale(int i) const {
         return params.row_temperature ? params.scale / row_temperature(params.row_temperature[i]) : params.scale;
     }
 
-    // The entropy's factor meets log p, of which 64 bits are taken to be enough.
+    // A bound of all finite derivatives: the largest sum of a row's upstream gradients. That of the entropy is multiplied by log p, which is assumed to be at
+    // most 64 in magnitude.
     __device__ __forceinline__ float largest_gradient(float (&shared)[warps]) const {
         float largest = 0;
 #pragma unroll 1
@@ -34,7 +37,7 @@ template <class Config> struct BackwardRows {
             if (!is_valid(target(i))) continue;
             float g = fabsf(params.g_logp[i]) + fabsf(optional(params.g_lse, i)) + fabsf(optional(params.g_sum, i)) + 64 * fabsf(optional(params.g_entropy, i));
             g *= inverse_temperature(i);
-            if (g < infinity) largest = fmaxf(largest, g); // of the others, none has digits
+            if (g < infinity) largest = fmaxf(largest, g); // infinite and NaN gradients have no digits to keep
         }
         largest = warp_largest(largest);
         int warp = warp_index();
@@ -47,7 +50,7 @@ template <class Config> struct BackwardRows {
         float largest = largest_gradient(shared);
         if (!(largest > 0)) return 1;
         int exponent = 14 - (((int)__float_as_uint(largest) >> 23) - 127);
-        exponent = min(exponent, 100); // of what fp32 holds, none is below -113
+        exponent = min(exponent, 100); // a finite `largest` never makes it less than -113
         return __uint_as_float((u32)(exponent + 127) << 23);
     }
 
@@ -56,7 +59,7 @@ template <class Config> struct BackwardRows {
         else return 1;
     }
 
-    // The log2 of the row's sum: offset, an integer, and what is left. has_logp: logp is known.
+    // The log2 of the row's sum, as an integer offset and the rest. has_logp: logp is known.
     struct Normaliser {
         float offset, rest, logp;
         bool has_logp;
@@ -69,7 +72,7 @@ template <class Config> struct BackwardRows {
         return {offset, is_large(offset) ? 0 : fmaf(lse, log2_e, -offset), params.logp ? params.logp[i] : 0, params.logp != nullptr};
     }
 
-    // By the target's logit but for the uniform_coefficient, where logp is known. p log p is 0 where p is.
+    // Where logp is known: the derivative by the target's logit, without the part of uniform_coefficient. p log p is 0 where p is.
     __device__ __forceinline__ static float by_target(float logp, float g_logp, float g_lse, float g_entropy, float entropy) {
         return fmaf(expf(logp), g_lse - g_entropy * (fmaxf(logp, -150.0f) + entropy), -g_logp * expm1f(logp));
     }
@@ -80,7 +83,7 @@ template <class Config> struct BackwardRows {
         float g_logp = params.g_logp[i] * factor, g_lse = optional(params.g_lse, i) * factor, g_entropy = optional(params.g_entropy, i) * factor;
         float prob_coefficient = (g_lse - g_logp - g_entropy * entropy) * inverse, entropy_coefficient = -g_entropy * ln_2 * inverse;
         Normaliser sum = normaliser(at, i);
-        float share = exp2f(-sum.rest); // of 2^x, what p is
+        float share = exp2f(-sum.rest); // p = share 2^x
         RowGradient row = {};
         row.scale = scale(i);
         row.offset = sum.offset;
@@ -93,7 +96,7 @@ template <class Config> struct BackwardRows {
         return row;
     }
 
-    // How many of the block's threads before this one say so; total: how many of all.
+    // In how many of the block's threads before this one the condition holds; total: in how many of all threads.
     __device__ __forceinline__ static int count_before(bool condition, int (&shared)[warps], int &total) {
         u32 votes = warp_ballot(condition);
         int warp = warp_index();
@@ -106,10 +109,10 @@ template <class Config> struct BackwardRows {
     }
 
     __device__ __forceinline__ void note_error(int i) const {
-        if (params.target_errors) tally_bad_target(params.target_errors, i); // else they are counted already
+        if (params.target_errors) tally_bad_target(params.target_errors, i); // NULL: bad targets are counted elsewhere
     }
 
-    // Which rows are valid, close together in the order in which they stand.
+    // Packs the indices of the valid rows in their original order, and counts bad targets.
     __device__ __forceinline__ void index_rows(int (&shared)[warps]) const {
         int done = 0, total;
 #pragma unroll 1
@@ -138,13 +141,14 @@ template <class Config> struct BackwardRows {
             params.chunk_counts[c] = min(max(count - c * params.chunk_rows, 0), params.chunk_rows);
     }
 
-    // What the forward left: as many rows as there may be, under its mark.
+    // Whether count, row and packed_index are those of this backward's forward: the mark matches, and the count is possible.
     __device__ __forceinline__ bool is_forwards() const {
         if (!params.mark) return true;
         return *params.mark == params.mark_value && *params.count >= 0 && *params.count <= params.rows;
     }
 
-    // Without the forward all rows are valid, each in its own place. No block changes what another one decides by.
+    // The number of valid rows; where the forward's index does not match, all rows, each in its own place. No block writes what another block's decision
+    // depends on.
     __device__ __forceinline__ int take_count(bool matches, bool is_first) const {
         int count = matches ? *params.count : params.rows;
         if (params.mark && is_first) {
@@ -154,7 +158,7 @@ template <class Config> struct BackwardRows {
         return count;
     }
 
-    // The row in place `at`. One that cannot be the forward's (its target has changed, the workspace was written to) is a row of NaN.
+    // The coefficients of packed row `at`. A row that cannot be the forward's (its target has changed, or the workspace was overwritten) gets NaN.
     __device__ __forceinline__ RowGradient take_row(int at, float factor, bool matches) const {
         int i = matches ? params.row[at] : at;
         bool is_row = i >= 0 && i < params.rows;
@@ -176,7 +180,7 @@ template <class Config> struct BackwardRows {
             params.targets[at].target = row.target;
             if (params.row_factor) complete_saved_exp(at, row);
         }
-        // The tile kernels work on whole blocks of rows.
+        // The tile kernels work on whole blocks of rows: rows past the last valid one have coefficients 0 and no target.
 #pragma unroll 1
         for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1, 0, 0};
         if (first != 0) return;
@@ -185,7 +189,7 @@ template <class Config> struct BackwardRows {
         *params.inverse_factor = 1 / factor;
     }
 
-    // With saved exponentials of e[v] = 2^(z2[v] - k), a row's derivatives are w e[v], w the row's factor, but for the target's, whose e is 0.
+    // With saved exponentials e[v] = 2^(z2[v] - k), a row's derivatives are row_factor e[v], except the target's, whose e[v] is 0.
     __device__ __forceinline__ void complete_saved_exp(int at, const RowGradient &row) const {
         params.row_factor[at] = row.prob_coefficient * exp2f(params.saved_exp_offset[at] - row.offset);
         if (row.target < params.saved_columns) params.targets[at].derivative = row.target_coefficient;

@@ -1,7 +1,8 @@
-// The valid rows in the order of their targets, and those of one target in their own: a warp has several, and counts the rows that come before
-// each. That is N^2 comparisons, which stay far below the products' flops.
+// Sorts the valid rows by target; rows with the same target keep their order. Each warp has several rows, and counts for each how many rows come before it.
+// That takes N^2 comparisons, far fewer than the products' operations.
 // Config: threads
-// By the target, then the place.
+
+// Sorts by target, then by index.
 __device__ __forceinline__ i64 order_key(int target, int at) { return (i64)target << 32 | (u32)at; }
 
 template <class Config> __device__ __forceinline__ void linear_logp_backward_target_order(const TargetOrderParams &params) {

@@ -1,15 +1,15 @@
 // Merges the splits' statistics of each row into its log-probability: one warp a row.
 //
-// The sums are those of all logits but the target's. With its ratio r = S 2^k / 2^z2 to the target's term, logp = -log1p(r) and the others have
-// r / (1 + r) of the probability: no difference of two large numbers, however likely the target is.
+// The splits' sums leave the target's term out. Let S 2^k be the merged sum of the other logits' terms 2^z2, and r its ratio to the target's term. Then logp
+// = -log1p(r), and the other logits have r / (1 + r) of the probability: no difference of two large numbers, however likely the target is.
 //
-// The order is fixed: lane l adds splits l, l + 32, ... in turn, then the lanes merge pairwise. It depends on the number of splits only.
+// The order of additions is fixed: lane l adds splits l, l + 32, ... in turn, then the lanes merge pairwise. It depends only on the number of splits.
 // Config: threads, wants_argmax, wants_entropy, wants_logit_sum
 struct MergedRow {
-    float k, sum, moment;
+    float k, sum, moment; // of all logits but the target's
 };
 
-// Loads come eight at a time: with few rows, the latency of one after the other would be most of the kernel.
+// A lane has eight loads in flight at a time: with few rows, the latency of one load after the other would be most of the kernel's time.
 template <class Config> __device__ __forceinline__ MergedRow merge_splits(const float2 *partial, const float *moment, int splits) {
     constexpr int batch = 8;
     MergedRow row = {-infinity, 0, 0};
@@ -34,7 +34,7 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
         if (row.k != -infinity) row.sum *= exp2_approximate(row.k - k);
         row.k = k;
 #pragma unroll
-        for (int i = 0; i < batch; i++) // y without an offset is 0 or NaN
+        for (int i = 0; i < batch; i++) // without an offset, the sum y is 0 or NaN
             row.sum += part[i].x == -infinity ? part[i].y : part[i].y * exp2_approximate(part[i].x - k);
     }
     for (int m = 16; m > 0; m /= 2) {
@@ -44,7 +44,7 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
     return row;
 }
 
-// The logp of a row whose target is ignored or bad.
+// The logp of a row whose target is ignored or bad. Counts a bad target.
 __device__ __forceinline__ float logp_without_part(const LinearLogpCombineParams &params, i64 row, i64 target) {
     if (is_ignored(params, target)) return 0;
     tally_bad_target(params.target_errors, row);
@@ -59,12 +59,13 @@ template <class Config> __device__ __forceinline__ void blank_row(const LinearLo
     if constexpr (Config::wants_logit_sum) params.logit_sum[row] = 0;
 }
 
-// The target's z2: whole + rest, whole an integer. Without a target whole is -inf.
+// The target's z2 as whole + rest, where whole is an integer. Without a target whole is -inf.
 struct TargetLogit {
     float whole, rest;
 };
 
-// k: the offset of the others, for which a large row's z2 are rounded.
+// logit: the target's logit and the factor that makes it z2; k: the others' offset. Where either is large, z2 is rounded first, as the others' z2 were
+// (row_offset.cuh).
 __device__ __forceinline__ TargetLogit target_term(float2 logit, float k) {
     float z2 = finite_product(logit.x, logit.y), whole = rintf(z2);
     bool is_rounded = is_large(k) || is_large(whole);
@@ -72,18 +73,18 @@ __device__ __forceinline__ TargetLogit target_term(float2 logit, float k) {
     return {whole, whole == -infinity ? 0 : rest};
 }
 
-// S 2^(k - whole - rest), in two steps, each of which a float has room for; infinite without a target.
+// r = S 2^(k - whole - rest). The power is applied in two steps, each within the range of a float. Infinite without a target.
 __device__ __forceinline__ float ratio_to(TargetLogit target, const MergedRow &others) {
     if (target.whole == -infinity) return infinity;
     float change = fminf(fmaxf(target.whole - others.k, -600.0f), 600.0f), half = rintf(0.5f * change);
     return others.sum * exp2f(-target.rest) * exp2f(-half) * exp2f(half - change);
 }
 
-// What a row's outputs are made of.
+// The totals from which a row's outputs are computed.
 struct RowTotal {
     float ratio;       // r
-    float whole, rest; // log2 of the sum of all terms: an integer, and what is left
-    float from_k;      // ... above the others' k
+    float whole, rest; // log2 of the sum of all terms: an integer, and the rest
+    float from_k;      // the same log2, minus the others' k
     float logp;
 };
 
@@ -100,19 +101,19 @@ __device__ __forceinline__ RowTotal total_of(TargetLogit target, const MergedRow
     return row;
 }
 
-// In nats. A large row's z2 may have been cut to what is finite: there the target's logit itself says more.
+// In nats. Where z2 is large, it may have been clamped to the finite range, so lse is computed from the target's logit itself.
 __device__ __forceinline__ float lse_of(const RowTotal &row, float2 target_logit) {
     if (is_large(row.whole) && row.ratio < 16777216.0f) return fmaf(target_logit.x, target_logit.y * ln_2, -row.logp);
     return (row.whole + row.rest) * ln_2;
 }
 
-// Where a target's z2 was cut to what is finite, far below the others, its logit says more.
+// Where the target's z2 was clamped to the finite range, far below the others, logp is computed from the target's logit itself.
 __device__ __forceinline__ float logp_of(const RowTotal &row, float2 target_logit, float whole) {
     if (whole != -largest_finite || row.ratio < 16777216.0f) return row.logp;
     return finite_product(target_logit.x, target_logit.y * ln_2) - lse_of(row, target_logit);
 }
 
-// The target's p (-log p), and the others' p times what log p is of them in the mean.
+// The target's -p log p, plus the others' share of the probability times the mean of their -log p.
 __device__ __forceinline__ float entropy_of(const RowTotal &row, const MergedRow &others) {
     float of_target = row.ratio == infinity ? 0 : -row.logp / (1 + row.ratio);
     if (row.ratio == 0) return of_target; // no others
@@ -121,7 +122,7 @@ __device__ __forceinline__ float entropy_of(const RowTotal &row, const MergedRow
     return entropy < 0 ? 0 : entropy; // rounding only; NaN stays
 }
 
-// For the backward.
+// Leaves the row's log-sum-exp and logp for the backward (RowGradient, params/rows.h).
 __device__ __forceinline__ void hand_over(const LinearLogpCombineParams &params, i64 place, const RowTotal &row) {
     if (params.gradient == nullptr) return;
     float offset = row.whole + rintf(row.rest);
@@ -130,7 +131,8 @@ __device__ __forceinline__ void hand_over(const LinearLogpCombineParams &params,
     params.gradient[place].target_coefficient = row.logp;
 }
 
-// linear_logp_save_exp is run again where a row has terms too large for its offset. From the log-sum-exp of those that it keeps, none is.
+// Where a row has terms too large for its offset, sets the offset to the log2 of the sum of the row's terms, relative to which none is too large, and marks
+// the row's block, which linear_logp_save_exp then computes again.
 __device__ __forceinline__ void correct_offset(const LinearLogpCombineParams &params, i64 place, const MergedRow &others) {
     if (params.overflow == nullptr || !params.overflow[place]) return;
     params.offset[place] = rintf(others.k + log2f(others.sum));
@@ -141,7 +143,7 @@ __device__ __forceinline__ void correct_offset(const LinearLogpCombineParams &pa
 template <class Config> __device__ __forceinline__ void linear_logp_combine(const LinearLogpCombineParams &params) {
     i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
     if (row >= params.rows) return;
-    i64 target = load_target(params.target, params.target_bytes, row); // an input: it was there before the tile kernel
+    i64 target = load_target(params.target, params.target_bytes, row); // an input of the call: no need to wait for the tile kernel
     bool is_known = target >= 0 && target < params.vocab, has_part = is_known && !is_ignored(params, target);
     wait_for_previous_kernel();
     allow_next_kernel();

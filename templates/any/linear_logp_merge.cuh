@@ -1,8 +1,8 @@
-// Merges what the shards of a vocabulary have left of each row, in their order, by the combine's arithmetic: one thread a row.
+// Merges the statistics that the shards of a vocabulary have left of each row, in the shards' order and with the combine's arithmetic: one thread a row.
 // Config: threads
 struct ShardsRow {
     MergedRow others;
-    float2 target; // its z, and what makes it z2
+    float2 target; // the target's z, and the factor that makes it z2
     bool has_target;
     float largest;
     int index;

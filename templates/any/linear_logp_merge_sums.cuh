@@ -1,5 +1,5 @@
-// What a loss takes of the shards beside linear_logp_merge: the sum of a row's logits, of the shards in their order; and rows that do not count have an lse,
-// an entropy and such a sum of 0, whatever their hidden holds. One thread a row.
+// What a loss needs of a row's shards in addition to linear_logp_merge: the sum of its logits, added in the shards' order. Rows that are ignored or whose
+// target is bad get an lse, an entropy and a sum of 0, whatever their hidden holds. One thread a row.
 // Config: threads
 template <class Config> __device__ __forceinline__ void linear_logp_merge_sums(const LinearMergeSumsParams &params) {
     i64 row = (i64)blockIdx.x * Config::threads + threadIdx.x;

@@ -1,16 +1,17 @@
-// Merges the splits' statistics of each row of a shard into what it leaves for the merge of all shards: one warp a row, in the combine's order.
+// Merges the splits' statistics of each row of a shard into the partial that the shard leaves for the merge of all shards: one warp a row, in the combine's
+// order.
 // Config: threads, wants_argmax, wants_entropy, wants_logit_sum
 struct BestLogit {
     float largest;
     int index;
 };
 
-// The larger one; of two equal ones that with the smaller index.
+// The larger logit; of two equal ones that with the smaller index.
 __device__ __forceinline__ BestLogit better(BestLogit one, BestLogit other) {
     return other.largest > one.largest || (other.largest == one.largest && other.index < one.index) ? other : one;
 }
 
-// Columns of the shard become ids of the whole vocabulary.
+// The row's largest logit, with its id in the whole vocabulary in place of the shard's column.
 __device__ __forceinline__ BestLogit merge_best(const float2 *best, int splits, int vocab_first) {
     BestLogit row = {-infinity, FLP_NO_INDEX};
     for (int i = lane_index(); i < splits; i += 32) row = better(row, BestLogit{best[i].x, vocab_first + __float_as_int(best[i].y)});

@@ -1,5 +1,5 @@
-// Where each row's target lies: its entry in a shard of the vocabulary, or why it has none there. What follows takes entries for targets. An empty shard
-// has a part in no row.
+// Computes each row's entry: the index of its target within a shard of the vocabulary, or why it has none there (params/linear_logp_shard.h). The kernels
+// that follow read entries in place of targets. In an empty shard all valid rows count as ignored.
 // Config: threads
 template <class Config> __device__ __forceinline__ void linear_logp_shard_targets(const ShardTargetsParams &params) {
     i64 row = (i64)blockIdx.x * Config::threads + threadIdx.x;

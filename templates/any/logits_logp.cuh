@@ -1,26 +1,28 @@
 // logp, lse, entropy and argmax of rows of logits in one read: a team of warps takes a row, or a part of one.
 //
-// With one part a row, the segments' sums meet in shared memory and the team's warps merge a row each in turn, for which the others do not wait;
-// with more, they go to scratch for logits_logp_combine. Both merge them in the same order. Memory does not wait either: before a warp leaves the
-// sums of a segment, the logits of its next one are under way.
-// Where a warp holds a whole row, nothing meets.
-// Config: as for a segment; threads, holds_row
+// Each warp computes the sums of its segments (logits_segment.cuh) of the row. With one part a row, the sums go to shared memory, where an mbarrier counts
+// them, and the team's warps take turns to merge a row, while the others go on with the next one. With more parts, the sums go to scratch memory for
+// logits_logp_combine. Both merge in the same order. To keep memory busy, a warp loads its next segment before it stores the sums of the current one.
+//
+// Where a warp holds a whole row (holds_row), there is nothing to merge.
+// Config: those of logits_segment; threads, holds_row
 template <class Config> struct RowsStorage : NextSegment<Config>::template Storage<Config::threads / 32> {
     static constexpr int warps = Config::threads / 32;
     SharedStorage<Config, warps> sums;
-    u64 met[warps]; // all sums of a row
+    u64 met[warps]; // mbarriers: all sums of a row are there
 };
 
-// Units are rows, or with few rows the parts of each in turn. Finding the next one takes no branch: there the compiler would wait for the logits
-// under way. Which warp has a unit's first segment changes from turn to turn, so that all have equally many.
+// The order in which teams work through their units: a unit is a row or, where there are few rows, one of its `parts` parts. Finding the next unit takes no
+// branch, since at a branch the compiler would wait for the loads in flight. Which warp gets a unit's first segment changes from turn to turn, so that all
+// warps get equally many segments.
 template <class Config> struct LogitsUnits {
     using Segment = Segment<Config>;
     struct Unit {
-        int number, part; // of the row (the last one's is followed by units of nothing); which part of it
-        int first, end;   // of its segments this warp's are first, first + size, ... below end
+        int number, part; // the row's number (at or past the last one: an empty unit), and which part of the row
+        int first, end;   // this warp has the segments first, first + size, ... below end
     };
     const LogitsLogpParams &params;
-    int size, warp; // warps that share a unit; which of the block's
+    int size, warp; // the warps that share a unit; this warp's index in the block
     int part_segments, step_rows, step_parts;
 
     __device__ __forceinline__ explicit LogitsUnits(const LogitsLogpParams &params)
@@ -38,20 +40,21 @@ template <class Config> struct LogitsUnits {
         int unit = blockIdx.x * teams() + team(), number = unit / params.parts;
         return at(number, unit - number * params.parts, 0);
     }
-    // turn: the next one.
+    // The team's next unit; turn: that unit's.
     __device__ __forceinline__ Unit behind(const Unit &unit, int turn) const {
         int part = unit.part + step_parts, carry = part >= params.parts;
         return at(unit.number + step_rows + carry, part - carry * params.parts, turn);
     }
     __device__ __forceinline__ LogitsRow<Config> find_row(const Unit &unit) const { return LogitsRow<Config>::find(params, min(unit.number, rows() - 1)); }
-    // With few rows an ignored one costs less than to wait for its target.
+    // Makes the unit empty where its row need not be read. With few rows (parts > 1) an ignored row is read all the same, which costs less than waiting for
+    // its target.
     __device__ __forceinline__ void leave_out_ignored(Unit &unit, const LogitsRow<Config> &row) const {
         if (params.parts > 1 ? row.source < 0 : !row.is_read(params)) unit.end = 0;
     }
 };
 
-// Where a warp holds a whole row, the row's sums are those of its one segment. What else is done of a row, from its target to its results, would take as
-// long as its logits: each lane does that of a row of its own, for up to 32 of the warp's rows at once.
+// Where a warp holds a whole row, the row's sums are those of its only segment. The rest of the work on a row, from loading its target to storing its
+// results, would take as long as the logits themselves: so each lane does it for a row of its own, for up to 32 of the warp's rows at once.
 template <class Config> struct HeldRows {
     using Element = typename Config::element;
     const LogitsLogpParams &params;
@@ -63,16 +66,16 @@ template <class Config> struct HeldRows {
     __device__ __forceinline__ HeldRows(const LogitsLogpParams &params, int number)
         : params(params), own(LogitsRow<Config>::find(params, number)), scale(own.scale(params)) {}
 
-    // source: below 0 where the row is not read.
+    // source: the row's index in the inputs; negative where the row is not read.
     __device__ __forceinline__ const Element *logits(int source) const { return (const Element *)params.logits + source * params.logits_stride; }
     __device__ __forceinline__ void load(Segment<Config> &segment, int source) const {
         if (source >= 0) segment.load(logits(source), 0, params.vocab);
     }
 
-    // rows: of the first lanes.
+    // Computes the sums of the rows of the first `rows` lanes, and keeps each in its lane.
     __device__ __forceinline__ void sum_up(int rows) {
         Segment<Config> segment;
-        load(segment, shuffle(own.source, 0)); // whatever its target: an ignored row costs less than to wait for that
+        load(segment, shuffle(own.source, 0)); // before its target is known: reading an ignored row costs less than waiting for the target
         own.take_target(params, own.load_target(params));
         Element target_element = load_target_logit(params, own);
         int read = own.is_read(params) ? own.source : -1;
@@ -120,7 +123,7 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
     if (is_whole) row.take_target(params, words);
     units.leave_out_ignored(unit, row);
     if (unit.first < unit.end) ahead.ask(segment, row.logits(params), unit.first, params.vocab);
-    if (!is_whole) row.take_target(params, words); // its logits are under way
+    if (!is_whole) row.take_target(params, words); // now that its logits are being loaded
     for (int turn = 0; unit.number < units.rows(); turn++) {
         auto next_unit = units.behind(unit, turn + 1);
         LogitsRow<Config> next = units.find_row(next_unit);
@@ -136,7 +139,7 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
             is_last = s + units.size >= unit.end;
             auto ask_for_next = [&] {
                 if (is_last) {
-                    // Loads are waited for together, so what came with this unit's logits is taken before the next one's are asked for.
+                    // All loads in flight are waited for together, so values loaded with this unit's logits are used before the next unit's loads begin.
                     target_logit = to_float(target_element);
                     pin_value(target_logit);
                     next.take_target(params, words);
@@ -157,7 +160,7 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
             if (finishes) {
                 mbarrier_wait(shared_address(&shared.met[place]), turn >> params.team_log2 & 1);
                 finish_row(params, row, unit.number, slots, target_logit, true);
-                warp_barrier(); // all lanes have read the sums: the next row's may take their place
+                warp_barrier(); // all lanes have read the sums, which the next row's may now overwrite
             }
         }
         row = next;

@@ -1,11 +1,11 @@
-// Results and gradients in one read and one write: teams of a block's warps take a row each.
+// logits_logp's results and gradients in one read and one write: each team of a block's warps takes a row.
 //
-// A row's logits stay on the chip while its sums meet: of a warp's segments the last one in its registers, the first ones in shared memory. What
-// is more than that comes a second time from the L2, where the few rows under way fit. Segments and merging are logits_logp's, so the results
-// have its bits.
-// Config: as for a segment; threads, kept_segments
+// A row's logits stay on the chip while its sums are merged: of a warp's segments, the last one in registers and the first ones in shared memory. If a warp
+// has more segments than these hold, the others are read a second time, from the L2, where the few rows in progress fit. Segments and merging are
+// logits_logp's, so the results have the same bits.
+// Config: those of logits_segment; threads, kept_segments
 template <class Config> struct FusedStorage {
-    SharedStorage<Config, 2> sums; // a team that is done with a row may begin the next one while another still merges
+    SharedStorage<Config, 2> sums; // double-buffered: a team may begin its next row while another is still merging
     Vector kept[Config::threads / 32][Config::kept_segments][Segment<Config>::vectors][32];
 };
 
@@ -17,7 +17,7 @@ template <class Config> struct OwnSegments {
     Segment segment;
 
     __device__ __forceinline__ OwnSegments(FusedStorage<Config> &shared, int first, int stride) : shared(shared), first(first), stride(stride) {}
-    // Negative: the warp has none.
+    // The warp's last segment; negative: it has none.
     __device__ __forceinline__ int last(const LogitsLogpParams &params) const {
         return first < params.segments ? first + (params.segments - 1 - first) / stride * stride : -1;
     }
@@ -25,13 +25,14 @@ template <class Config> struct OwnSegments {
     __device__ __forceinline__ void load(const LogitsLogpParams &params, const LogitsRow<Config> &row, int s) {
         segment.load(row.logits(params), s, params.vocab);
     }
-    // After the sums: what is not the last one gives its registers to the next.
+    // Called after segment s has been summed up: moves it to shared memory, unless it is the warp's last, which stays in registers, or there is no room.
     __device__ __forceinline__ void keep(const LogitsLogpParams &params, int s) {
         int place = (s - first) / stride;
         if (s + stride >= params.segments || place >= Config::kept_segments) return;
 #pragma unroll
         for (int j = 0; j < Segment::vectors; j++) shared.kept[warp_index()][place][j][lane_index()] = segment.data[j];
     }
+    // Brings segment s back to registers, from shared memory or, if there was no room, from memory.
     __device__ __forceinline__ void bring_back(const LogitsLogpParams &params, const LogitsRow<Config> &row, int s) {
         int place = (s - first) / stride;
         if (s + stride >= params.segments) return;

@@ -1,7 +1,8 @@
-// The loss of each row by TokenLoss, which stands before this, its derivatives for the backward, and the reduced loss. One block.
+// The loss of each row, by the struct TokenLoss that the generator emits before this, its derivatives for the backward, and the reduced loss. Launched with
+// one block.
 //
-// What is summed up over rows or classes is in fp64 and in a fixed order: each thread its own rows in turn, then the threads pairwise. Of rows in
-// chunks, a launch has those of one chunk, and chunks are added in their order.
+// Sums over rows or classes are in fp64 and in a fixed order: each thread adds its own rows in turn, then the threads' sums are added pairwise. Where rows
+// are processed in chunks, a launch has those of one chunk, and the chunks' losses are added in order.
 // Config: threads
 template <class Config> struct TokenLosses {
     const TokenLossParams &params;
@@ -17,10 +18,10 @@ template <class Config> struct TokenLosses {
         return ((const float *)params.class_weights)[v];
     }
 
-    // A row that counts for nothing is nothing, also of what is infinite.
+    // factor * value, but 0 for a factor of 0 even if the value is infinite.
     __device__ __forceinline__ static float scaled(float factor, float value) { return factor == 0 && fabsf(value) == infinity ? 0 : factor * value; }
 
-    // Rows go by in chunks of the valid ones; the others go with the first.
+    // Whether row i belongs to this launch's chunk. Chunks are of valid rows; the rows that are not valid belong to the first.
     __device__ __forceinline__ bool is_here(int i) const {
         int place = params.packed_index[i];
         return place < 0 ? params.first_packed == 0 : place >= params.first_packed && place - params.first_packed < params.packed_rows;
@@ -47,7 +48,7 @@ template <class Config> struct TokenLosses {
         return add_threads(sum) / params.vocab;
     }
 
-    // What the sum of losses is multiplied by.
+    // The factor of the sum of losses: 1, or for a mean the inverse of the sum of the rows' weights.
     __device__ __forceinline__ double reduction_factor() const {
         if (!params.divides) return 1;
         double sum = 0;
@@ -82,7 +83,7 @@ template <class Config> struct TokenLosses {
             if (params.g_sum) params.g_sum[i] = scaled(-factor, result.by_uniform) / (float)params.vocab;
     }
 
-    // Row i's weighted loss. factor: what the losses' sum is multiplied by.
+    // Row i's weighted loss; also stores its derivatives. factor: that of the sum of losses.
     __device__ __forceinline__ float loss(int i, double factor, float class_mean) const {
         i64 t = target(i);
         if (is_ignored(params, t)) return 0;

@@ -1,20 +1,20 @@
-// y[row] = sum_d x[row, d] w[d]: a team of threads a row.
+// y[row] = sum_d x[row, d] w[d]: a team of threads for each row.
 //
-// The order of a row's sum: its vectors go round robin to the team's threads; a thread adds each vector's products, in the vectors' order, to
-// one accumulator for each place in a vector; then places, lanes and warps are added pairwise. It depends on the team and the element alone, not
-// on the alignment of the loads, on how many are under way, or on the rows beside it.
+// The order of a row's additions: its 16-byte vectors are dealt round robin to the team's threads. A thread has one accumulator for each position in a
+// vector, to which it adds the products of its vectors in order. Then positions, lanes and warps are added pairwise. So the order depends only on the size of
+// the team and the dtype of x, not on the alignment or the number of the loads, or on other rows.
 //
-// x's loads run one step ahead of the products, across rows, so that memory is never waited for in between. w comes from the L1 cache, which x's
-// loads leave to it: a copy in shared memory would be waited for at the start, and take the room in L1 that loads under way need.
+// x is loaded one step ahead of the products, across the ends of rows, so that loads are always in flight. w is read through the L1 cache, in which the loads
+// of x leave no copies. A copy of w in shared memory would have to be waited for at the start, and would take room from the L1 that loads in flight need.
 // Config: element, weight_element, output_element, threads, team, unroll, vector_bytes
 template <class Config> struct SharedStorage { float warp_sums[2][Config::threads / 32]; };
 
-// What multiplies one vector of x.
+// The elements of w that multiply one vector of x.
 template <class Config> struct WeightPart {
     using Weight = typename Config::weight_element;
     static constexpr int elements = vector_elements<typename Config::element>;
     static constexpr int bytes = elements * (int)sizeof(Weight), vectors = bytes < 16 ? 1 : bytes / 16;
-    static constexpr int alignment = bytes < 16 ? bytes : 16; // of w, for whole loads
+    static constexpr int alignment = bytes < 16 ? bytes : 16; // of w, for vector loads
     u32 words[4 * vectors];
 
     __device__ __forceinline__ float value(int i) const {
@@ -26,12 +26,12 @@ template <class Config> struct WeightPart {
         for (int j = 0; j < 4; j++) words[4 * i + j] = vector.words[j];
     }
 
-    // The first `valid` elements, whatever their address, zeros behind them.
+    // Loads the first `valid` elements from any address; the others become zeros.
     __device__ __forceinline__ void load_some(const Weight *from, int valid) {
 #pragma unroll
         for (int i = 0; i < vectors; i++) set(i, ::load_some(from + i * vector_elements<Weight>, min(valid, elements) - i * vector_elements<Weight>));
     }
-    // All of them.
+    // Loads all elements.
     template <bool is_aligned> __device__ __forceinline__ void load(const Weight *from) {
         if constexpr (!is_aligned) {
             load_some(from, elements);
@@ -48,7 +48,7 @@ template <class Config> struct WeightPart {
     }
 };
 
-// One thread's share of its team's rows, a step of `unroll` loads at a time and one step ahead.
+// A thread's part of its team's rows. It works in steps of `unroll` loads, and always has the loads of the next step in flight.
 template <class Config> struct TeamRows {
     using Element = typename Config::element;
     using Weight = typename Config::weight_element;
@@ -57,7 +57,7 @@ template <class Config> struct TeamRows {
     const WeightedSumParams &params;
     const int thread; // in the team
     int row;          // rows stay below 2^29
-    int first;        // vector of the step that is under way
+    int first;        // the row's first vector in the step whose loads are in flight
     Vector loaded[Config::unroll];
 
     __device__ __forceinline__ TeamRows(const WeightedSumParams &params)
@@ -69,14 +69,14 @@ template <class Config> struct TeamRows {
 
     __device__ __forceinline__ const Element *address(int row) const { return (const Element *)params.x + row * params.x_stride; }
     __device__ __forceinline__ i64 first_element() const { return (i64)(first + thread) * elements; }
-    // Behind the row's whole vectors: zeros.
+    // Load i of the step; zeros past the row's whole vectors.
     __device__ __forceinline__ Vector load(const Element *from, int i) const {
         int end = row < params.rows ? params.columns / elements : 0;
         if (first + thread + i * Config::team >= end) return Vector{{0, 0, 0, 0}};
         return load_words<Config::vector_bytes>(from + i * Config::team * elements);
     }
 
-    // The thread's part of the row's sum; the next row's first loads are then under way.
+    // The thread's part of the row's sum. On return the next row's first loads are in flight.
     template <bool is_aligned> __device__ __forceinline__ float take() {
         float sum[elements];
 #pragma unroll
@@ -124,13 +124,13 @@ template <class Config> struct TeamRows {
     }
 };
 
-// The sum over the team's threads; its first thread has it. All threads of the block call it, which `round` counts.
+// The sum over the team's threads, valid in the team's first thread. All threads of the block must call it; `round` counts the calls.
 template <class Config> __device__ __forceinline__ float team_sum(SharedStorage<Config> &shared, float sum, int round) {
     constexpr int lanes = Config::team < 32 ? Config::team : 32, warps = Config::team / lanes;
 #pragma unroll
     for (int mask = lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
     if constexpr (warps > 1) {
-        // Written again two rounds on, when the barrier of the round between has let the readers finish.
+        // Double-buffered: a buffer is written again two rounds later, and the barrier of the round between ensures that it has been read.
         float *sums = shared.warp_sums[round % 2];
         if (lane_index() == 0) sums[threadIdx.x / 32] = sum;
         block_barrier();
@@ -158,7 +158,7 @@ template <class Config, bool is_aligned> __device__ __forceinline__ void add_row
     }
 }
 
-// A w that begins elsewhere than at a multiple of 16 bytes is read element by element.
+// A w that is not aligned for vector loads is read element by element.
 template <class Config> __device__ __forceinline__ void weighted_sum(const WeightedSumParams &params) {
     if ((u64)params.w % WeightPart<Config>::alignment == 0) add_rows<Config, true>(params);
     else add_rows<Config, false>(params);

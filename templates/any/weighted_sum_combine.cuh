@@ -1,11 +1,11 @@
-// Adds the tiles' parts of grad_w: a warp's columns a block, its warps beside one another over the tiles.
+// Adds the tiles' parts of grad_w: a block has FLP_WEIGHTED_SUM_COMBINE_COLUMNS columns, one for each lane, and its warps share the tiles.
 //
-// The order is fixed: warp i adds tiles i, i + warps, ... in turn, then the warps are added in index order, then what grad_w held where it
-// accumulates. It depends on the number of tiles only.
+// The order is fixed: warp i adds tiles i, i + warps, ... in turn, then the warps' sums are added in index order, and with accumulate the result is added to
+// what grad_w holds. It depends only on the number of tiles.
 // Config: weight_gradient_element, threads
 template <class Config> struct SharedStorage { float sums[Config::threads / 32][FLP_WEIGHTED_SUM_COMBINE_COLUMNS]; };
 
-// Loads come eight at a time, for their latency.
+// Eight loads are in flight at a time, to hide their latency.
 template <class Config> __device__ __forceinline__ float add_tiles(const WeightedSumCombineParams &params, int column) {
     constexpr int batch = 8, warps = Config::threads / 32;
     float sum = 0;

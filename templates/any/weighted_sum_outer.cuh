@@ -1,10 +1,10 @@
-// grad_x = outer(g, w): a thread holds a vector's part of w and writes it times g into a few rows.
+// grad_x = outer(g, w): a thread holds one vector of w, and writes its product with g to a few rows.
 //
-// Blocks are short and in the order of memory: at any time the device writes to one narrow window of it. (Long-lived blocks with a part
-// of the rows each write 5 to 15 % slower.)
+// Blocks are short-lived and follow the order of memory, so that at any time the device writes to one narrow window of it. (Persistent blocks that each have
+// a part of the rows write 5 to 15 % slower.)
 // Config: element, weight_element, gradient_element, threads, unroll, vector_bytes
 
-// bytes / sizeof(Element) elements at an address that is a multiple of bytes; those from `valid` on are not written.
+// Stores bytes / sizeof(Element) elements to an address that is a multiple of `bytes`; the elements from `valid` on are not written.
 template <class Element, int bytes> __device__ __forceinline__ void store_floats(const float *values, int valid, Element *to) {
     constexpr int count = bytes / (int)sizeof(Element);
     if (valid < count) {

@@ -1,11 +1,11 @@
 // grad_w of one tile of rows: partial[tile, d] = sum of g[row] x[row, d] over the tile's rows.
 //
-// The order of a column's sum: lane l of the block adds the tile's rows l, l + lanes, ... in turn, then the lanes are added pairwise; the
-// combine adds the tiles, where there is more than one. How rows are cut into tiles and lanes depends on (rows, columns, element) alone
-// (runtime/operators/weighted_sum/weighted_sum_backward_plan.h).
+// The order of a column's additions: lane l of the block (one of `lanes` groups of threads, column_block.cuh) adds the tile's rows l, l + lanes, ... in turn,
+// then the lanes are added pairwise. The combine adds the tiles, where there is more than one. How rows are cut into tiles and lanes depends only on (rows,
+// columns, element) (runtime/operators/weighted_sum/weighted_sum_plan.h).
 // Config: element, gradient_element, weight_gradient_element, threads, unroll, vector_bytes
 template <class Config> struct SharedStorage {
-    // The sums of the upper half of the lanes, one place of the vectors after another: neighbours read neighbouring words.
+    // The sums of the upper half of the lanes, stored by position in the vector, so that neighbouring threads access neighbouring words.
     float sums[vector_elements<typename Config::element>][Config::threads / 2];
 };
 
@@ -15,7 +15,7 @@ template <class Config> struct TileColumns {
     static constexpr int elements = vector_elements<Element>;
     float sum[elements];
 
-    // Rows first, first + hop, ... below end; valid: how many columns of the vector there are.
+    // Adds the rows first, first + hop, ... below end.
     __device__ __forceinline__ void add_rows(const WeightedSumTileParams &params, i64 first, i64 end, int hop, int vector) {
         int valid = params.columns - vector * elements;
         auto x = (const Element *)params.x + first * params.x_stride + (i64)vector * elements;
@@ -23,7 +23,7 @@ template <class Config> struct TileColumns {
         i64 x_hop = hop * params.x_stride;
 #pragma unroll
         for (int i = 0; i < elements; i++) sum[i] = 0;
-        i64 left = end - first; // rows from here on, also those of other lanes
+        i64 left = end - first; // the tile's rows from here on, those of other lanes included
         if (valid >= elements) {
             for (; left > (i64)hop * (Config::unroll - 1); left -= (i64)hop * Config::unroll) {
                 add_batch<true>(x, g, x_hop, hop, left);
@@ -43,7 +43,7 @@ template <class Config> struct TileColumns {
         for (int i = 0; i < elements; i++) sum[i] = fmaf(scale, values[i], sum[i]);
     }
 
-    // `unroll` rows, with all of their loads under way at once; unless it is whole, only those that are left.
+    // Adds `unroll` of the lane's rows, with all of their loads in flight at once; without is_whole only the rows that are left.
     template <bool is_whole> __device__ __forceinline__ void add_batch(const Element *x, const Gradient *g, i64 x_hop, int hop, i64 left) {
         Vector loaded[Config::unroll];
         float scale[Config::unroll];
@@ -57,7 +57,7 @@ template <class Config> struct TileColumns {
         for (int i = 0; i < Config::unroll; i++) add_one(loaded[i], scale[i]);
     }
 
-    // Halves the lanes until one is left. All threads of the block call it.
+    // Adds the upper half of the lanes to the lower half until one lane is left. All threads of the block must call it.
     __device__ __forceinline__ void add_lanes(SharedStorage<Config> &shared, int lanes, int lane, int slab) {
         int place = threadIdx.x % slab;
         while (lanes > 1) {

@@ -1,4 +1,4 @@
-// Thread block clusters, numbers for another block's shared memory, and warpgroup register budgets: the twin of sm90a/cluster.cuh.
+// Thread block clusters, asynchronous stores to another block's shared memory, and register budgets of warpgroups: the twin of sm90a/cluster.cuh.
 // Config: none
 extern "C" int flp_host_cluster_rank();
 extern "C" void flp_host_cluster_barrier();

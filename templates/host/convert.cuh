@@ -5,7 +5,7 @@ template <> __device__ __twin__ u32 round_one<bf16>(float value) {
     u32 bits = __float_as_uint(value);
     return value != value ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
-// Adding a power of two that leaves f16's last bit as fp32's last one rounds to it.
+// Below 2^-14, where f16 numbers are multiples of 2^-24, adding 0.5 rounds: 2^-24 is the last bit of an fp32 number from 0.5 to 1.
 template <> __device__ __twin__ u32 round_one<f16>(float value) {
     u32 sign = __float_as_uint(value) >> 16 & 0x8000;
     float size = fabsf(value);

@@ -1,12 +1,13 @@
-// What CUDA C++ itself gives a kernel, in plain C++ for the host machine: qualifiers, built-in variables, vectors, intrinsics.
+// What CUDA C++ itself provides, in plain C++ for the host machine (the GPU simulator in tests/host/): qualifiers, built-in variables, vector types,
+// intrinsics.
 //
-// The machine's functions are declared where their twins use them: here, and in the files beside this one. They are the program's that
-// loads the kernel. KEEP IN STEP: the host machine's functions (tests/host/machine/).
+// The files of this folder are twins: host implementations of the instruction wrappers of the same name. They call functions of the machine (flp_host_*),
+// each declared in the file that uses it and defined in the program that loads the kernel. KEEP IN STEP: the host machine's functions (tests/host/machine/).
 // Config: none
 #define __host__
 #define __device__
 #define __forceinline__ inline
-// The twins are inlined without optimisation too: their callers are what reports name.
+// Twins are inlined even without optimisation, so that the machine's reports name their callers.
 #define __twin__ inline __attribute__((always_inline))
 #define __shared__
 #define __align__(bytes)
@@ -38,10 +39,10 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
-// The types of tensor operands, as the machine counts them.
+// The element types of matrix operands, as the machine numbers them.
 enum { host_bf16, host_f16, host_tf32 };
 
-// Inlined without optimisation too: a store of what a call returns is one that the compiler does not report to the machine.
+// Inlined even without optimisation: the compiler does not report the store of a call's result to the machine.
 __attribute__((always_inline)) inline float2 make_float2(float x, float y) { return {x, y}; }
 __attribute__((always_inline)) inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 __attribute__((always_inline)) inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
@@ -75,7 +76,7 @@ extern "C" void flp_host_warp_barrier(unsigned mask);
 inline void __syncwarp(unsigned mask = 0xffffffffu) { flp_host_warp_barrier(mask); }
 
 extern "C" unsigned flp_host_shuffle(unsigned mask, unsigned value, int source);
-// Values of 4 or 8 bytes.
+// Shuffles a value of any number of 32-bit words.
 template <class T> inline T shuffle_from(unsigned mask, T value, int source) {
     static_assert(sizeof(T) % 4 == 0, "whole registers");
     struct Words {
@@ -104,7 +105,7 @@ inline int __all_sync(unsigned mask, int condition) { return flp_host_ballot(mas
 
 extern "C" void flp_host_atomic(const void *at, unsigned long bytes);
 inline void __threadfence() {}
-// A thread gives way only in the machine's functions, so that what stands behind the call is one step.
+// The machine switches threads only within its own functions, so everything after the call happens in one step.
 template <class T, class Change> __attribute__((no_sanitize("thread"))) inline T change_atomically(T *at, Change change) {
     flp_host_atomic(at, sizeof(T));
     T old = *at;

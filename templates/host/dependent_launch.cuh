@@ -1,5 +1,7 @@
-// The twin of sm90/dependent_launch.cuh: launches run one behind another here, and the machine knows which a GPU may run side by side.
-// Inlined without optimisation too: the machine tells the places of these calls apart.
+// Kernels of one stream that overlap: the twin of sm90/dependent_launch.cuh. The machine runs launches one after the other, and knows which of them a GPU
+// could run at the same time.
+//
+// Inlined even without optimisation, because the machine distinguishes the places of these calls.
 // Config: none
 extern "C" void flp_host_wait_for_previous_kernel();
 extern "C" void flp_host_allow_next_kernel();

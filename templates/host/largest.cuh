@@ -1,4 +1,4 @@
-// The largest of a lane's elements, and the first of the lanes' places: the twin of parts/largest.cuh.
+// Maxima of a lane's elements, and the minimum over a warp's lanes: the twin of parts/largest.cuh.
 // Config: none
 template <class T> __device__ __twin__ u32 larger_element(u16 a, u16 b) {
     float x = to_float(T{a}), y = to_float(T{b});

@@ -1,4 +1,4 @@
-// Four neighbours of a thread's own memory at a time: the twin of parts/local_memory.cuh.
+// Loads and stores of four neighbouring floats in a thread's local memory: the twin of parts/local_memory.cuh.
 // Config: none
 __device__ __twin__ void store_local(float *to, float x, float y, float z, float w) {
     to[0] = x;

@@ -1,4 +1,4 @@
-// Threads, votes, shuffles and single-instruction arithmetic: the twin of parts/simt.cuh.
+// Thread indices, votes, shuffles and single-instruction arithmetic: the twin of parts/simt.cuh.
 // Config: none
 __device__ __twin__ int lane_index() { return threadIdx.x % 32; }
 __device__ __twin__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
@@ -19,12 +19,12 @@ __device__ __twin__ int warp_sum(int x) {
     for (int m = 16; m > 0; m /= 2) x += shuffle_xor(x, m);
     return x;
 }
-// What `lane` has.
+// The value that `lane` has.
 template <class T> __device__ __twin__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __twin__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __twin__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
-// Whether any of the four lanes that share a fragment row says so.
+// Whether the condition holds in any of the four lanes that share a fragment's rows.
 __device__ __twin__ bool quad_any(bool condition) { return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u; }
 
 // 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
@@ -35,8 +35,8 @@ __device__ __twin__ float exp2_approximate(float x) {
 
 __device__ __twin__ float reciprocal_approximate(float x) { return 1 / x; }
 
-// x y, rounded: never one rounding with a sum behind it. For a product of which differences are taken: computed twice, once within a sum and once by
-// itself, it would not be the same number.
+// x y, rounded, and never fused with a following addition. For products that are subtracted from one another: if the compiler fused one of two equal products
+// and not the other, they would not be the same number.
 __device__ __twin__ float rounded_product(float x, float y) {
     volatile float product = x * y;
     return product;

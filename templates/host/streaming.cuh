@@ -1,4 +1,4 @@
-// Loads of what is read once: the twin of parts/streaming.cuh.
+// Loads of data that is read only once: the twin of parts/streaming.cuh.
 // Config: none
 extern "C" void flp_host_load_constant(const void *from, void *to, int bytes);
 struct alignas(16) Vector {

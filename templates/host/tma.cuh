@@ -1,4 +1,4 @@
-// Copies to shared memory by the copy engine: the twin of sm90a/tma.cuh.
+// TMA copies to shared memory: the twin of sm90a/tma.cuh.
 // Config: none
 extern "C" void flp_host_tma_load(u32 to, const void *map, int column, int row, u32 barrier, u32 blocks);
 __device__ __twin__ void tma_load(u32 to, const TensorMap *map, int column, int row, u32 barrier) { flp_host_tma_load(to, map, column, row, barrier, 0); }

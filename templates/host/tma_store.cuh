@@ -1,4 +1,4 @@
-// Tensor copies from shared memory by the copy engine: the twin of sm90a/tma_store.cuh.
+// Stores of fragments to shared memory, and TMA copies from there to tensors: the twin of sm90a/tma_store.cuh.
 // Config: none
 extern "C" void flp_host_tma_store(const void *map, u32 from, int column, int row, bool adds);
 extern "C" void flp_host_bulk_commit();

@@ -1,46 +1,50 @@
-/* What matrix_product takes. */
+/* Parameters of matrix_product. */
 #ifndef FLP_PARAMS_MATRIX_PRODUCT_H
 #define FLP_PARAMS_MATRIX_PRODUCT_H
 #include "params/rows.h"
 #include "params/tiles.h"
 #include "params/types.h"
 
-/* out (+)= factor * A B. On sm_90a (A's map, B's map, out's map, this), on the portable path (this). Launched with
- * min(multiprocessors / cluster, row groups x column tiles) x cluster blocks. */
+/* out (+)= factor * A B. Arguments on sm_90a: the tensor maps of A, B and out, then this struct by value; on the portable path this struct alone. Launched with
+ * min(multiprocessors / cluster, row groups x column tiles) x cluster blocks; a row group is a cluster's rows. */
 typedef struct MatrixProductParams {
-    const void *a, *b;                  /* [rows, inner] or (a_transposed) [inner, rows]; [columns, inner] or (b_transposed) [inner, columns] */
+    const void *a, *b;                  /* [rows, inner] or, with a_transposed, [inner, rows]; [columns, inner] or, with b_transposed, [inner, columns] */
     void *out;                          /* [rows, columns] */
-    i64 a_stride, b_stride, out_stride; /* elements from row to row as they lie in memory */
-    const i32 *row_count, *inner_count; /* on the device, where it alone knows; NULL: rows, inner */
+    i64 a_stride, b_stride, out_stride; /* elements from row to row of the matrix as stored */
+    const i32 *row_count, *inner_count; /* on the device, where the host does not know the numbers; NULL: rows, inner */
     const float *factor;                /* on the device; NULL: 1 */
     i32 rows, columns, inner;
-    i32 group;                /* clusters' row blocks that are walked together, for the L2 */
-    i32 pdl_wait_in_epilogue; /* programmatic dependent launch. 1: the kernel before reads what this one reads, and waited for it; this one then fills
-                                 the multiprocessors that the other leaves idle at its end. FLP_PDL_WAIT_BEFORE_STORE: it reads what this one writes, too */
-    i32 head_workers; /* so many clusters begin while others are still at the kernel before: the first tiles are theirs alone, head_tiles for each. 0: there
-                         are none */
-    const float *row_factor; /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
+    i32 group; /* row groups that are worked on together, so that they share B's tiles in the L2 */
+    /* When the kernel waits for the previous one (programmatic dependent launch). 0: before its first load. 1: at its end, because all that this kernel reads
+     * was complete before the previous one began to read it; until then this one uses the multiprocessors that the previous one's last wave leaves idle.
+     * FLP_PDL_WAIT_BEFORE_STORE: the same, but before the first store, because the previous kernel also reads what this one writes. */
+    i32 pdl_wait_in_epilogue;
+    /* Clusters that begin while others still run the previous kernel: the first head_workers x head_tiles tiles are theirs alone, head_tiles each. 0: none */
+    i32 head_workers;
+    const float *row_factor; /* [rows] on the device: multiplies each row of the product; NULL: 1 */
     /* For filtering variants: */
-    const u32 *kept; /* as flp_grad_logits_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
+    const u32 *kept; /* as flp_grad_logits_params': the product skips the steps along the inner size whose blocks of dlogit have no bit set */
     i32 kept_words;
     i32 kept_along; /* flp_kept_along */
-    /* For variants with targets: what these contribute. */
+    /* For variants that add the targets' derivatives (params/rows.h): */
     const flp_row_target *targets;           /* [valid rows] */
-    const flp_sorted_target *sorted_targets; /* where out's rows or columns are vocabulary entries: [valid rows] */
-    const void *others;                      /* weight where out's rows are the targets' own, else hidden, in the variant's dtype, as it lies in memory: */
-    i64 others_stride;                       /* elements */
-    i32 first_target;                        /* the vocabulary entry of out's first row, or column */
-    i32 head_tiles;
-    u32 *meetings; /* a counter, 0 before the launch and its alone, by which the clusters of Hopper's keep in step (clusters_in_step.cuh); NULL: they do not */
+    const flp_sorted_target *sorted_targets; /* [valid rows], where out's rows or columns are vocabulary entries */
+    const void *others;                      /* the matrix whose rows the derivatives multiply: weight where each row of out has its own target, else hidden */
+    i64 others_stride;                       /* elements, of others as stored; its dtype is the variant's */
+    i32 first_target;                        /* the vocabulary entry of out's first row or column */
+    i32 head_tiles;                          /* see head_workers */
+    /* A counter in global memory through which the clusters of a Hopper kernel synchronise with one another (clusters_in_step.cuh): 0 before the launch, and
+     * used by no other launch. NULL: they do not synchronise. */
+    u32 *meetings;
 } flp_matrix_product_params;
 
 enum { FLP_PDL_WAIT_BEFORE_STORE = 2 };
 
-/* What of out lies along the rows or columns of dlogit. */
+/* Which dimension of out is one of dlogit [rows, vocabulary], and so how the filter's blocks map to a tile's steps. */
 typedef enum {
-    FLP_KEPT_ROWS_ALONG_ROWS,      /* grad_hidden: out's rows are dlogit's, its columns are summed over */
-    FLP_KEPT_ROWS_ALONG_COLUMNS,   /* grad_weight [V, D]: out's rows are dlogit's columns */
-    FLP_KEPT_COLUMNS_ALONG_COLUMNS /* grad_weight [D, V] */
+    FLP_KEPT_ROWS_ALONG_ROWS,      /* grad_hidden: out's rows are dlogit's rows; the sum is over dlogit's columns */
+    FLP_KEPT_ROWS_ALONG_COLUMNS,   /* grad_weight [V, D]: out's rows are dlogit's columns; the sum is over dlogit's rows */
+    FLP_KEPT_COLUMNS_ALONG_COLUMNS /* grad_weight [D, V]: out's columns are dlogit's columns; the sum is over dlogit's rows */
 } flp_kept_along;
 
 FLP_PARAMS_BYTES(flp_matrix_product_params, 168);

@@ -1,29 +1,29 @@
-/* What linear_logp's backward keeps of the valid rows. */
+/* What linear_logp's backward keeps of each valid row. */
 #ifndef FLP_PARAMS_ROWS_H
 #define FLP_PARAMS_ROWS_H
 #include "params/types.h"
 
-/* A row's target apart from its other logits: of all derivatives that by the target's logit is mostly the largest, and were it rounded with the
- * others, its error would be that of the gradients. So it stays fp32, is 0 among the others, and its part of each product is added in fp32. */
+/* A row's target and the derivative by the target's logit. That derivative is mostly the largest of its row: rounded to 16 bits like the others, its error
+ * would dominate the gradients' errors. So it is kept in fp32, its element among the others is 0, and its part of each product is added in fp32. */
 typedef struct RowTarget {
     i32 target; /* -1: no row */
     float derivative;
 } flp_row_target;
 
-/* The rows in the order of their targets, those of one target in their own. */
+/* An element of the valid rows sorted by target. Rows with the same target keep their order. */
 typedef struct SortedTarget {
     i32 target;
-    i32 at;  /* among the valid rows */
-    i32 row; /* in hidden */
+    i32 at;  /* index among the valid rows */
+    i32 row; /* index in hidden */
     i32 unused;
 } flp_sorted_target;
 
-/* What the derivatives by a row's logits are made of, with x = scale z[v] - offset and an integer offset:
+/* The coefficients from which the derivatives by a row's logits are computed. With x = scale z[v] - offset, where offset is an integer, and class weights w:
  *   dz[v] = uniform_coefficient w[v] + 2^x (prob_coefficient + entropy_coefficient x) + [v = target] target_coefficient
- * and by the target's logit, where is_whole, uniform_coefficient w[v] + target_coefficient alone.
+ * With is_whole, the derivative by the target's logit is uniform_coefficient w[v] + target_coefficient, without the term in 2^x.
  *
- * Before that is known, a forward hands over in its place what it knows of the row: in offset and prob_coefficient the log2 of its sum, which is
- * theirs, and in target_coefficient logp. */
+ * Until linear_logp_backward_rows has computed these, the struct holds what the forward hands over: offset + prob_coefficient is the log2 of the row's sum, and
+ * target_coefficient is logp. */
 typedef struct RowGradient {
     float scale, offset, prob_coefficient, entropy_coefficient, target_coefficient;
     i32 target;

@@ -1,5 +1,5 @@
-/* The numbers that parameters are made of. A header of this folder is read by C and stands in the source of each kernel that takes its parameters,
- * which has no other headers: it includes nothing but its neighbours. */
+/* Number types of kernel parameters. A header in this folder is included by C and copied into the emitted source of each kernel that takes its structs. Emitted
+ * sources have no other headers, so a header here includes only others of this folder. */
 #ifndef FLP_PARAMS_TYPES_H
 #define FLP_PARAMS_TYPES_H
 typedef unsigned char u8;
@@ -9,7 +9,7 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-/* Both compilers count a struct's bytes, padding and all. */
+/* Holds both compilers to the same size of a struct, padding included. */
 #ifdef __cplusplus
 #define FLP_PARAMS_BYTES(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
 #else
@@ -20,7 +20,7 @@ typedef struct {
 } float2;
 #endif
 
-/* A temperature's bounds: between them masks of the lowest numbers still are beside an infinite one, and scales are neither 0 nor infinite. */
+/* Bounds of a temperature. Between them logits masked with the lowest finite numbers keep their effect, and scales are neither 0 nor infinite. */
 #define FLP_LEAST_TEMPERATURE 0x1p-64
 #define FLP_MOST_TEMPERATURE 0x1p64
 

@@ -1,7 +1,7 @@
 // Rounds fp32 to the 16-bit types, to nearest even, two at a time: PTX ISA, "cvt".
 // Config: none
 
-// Two elements as they lie in memory: `low` at the lower address.
+// Two elements packed in a word: `low` has the lower address in memory.
 template <class T> __device__ __forceinline__ u32 round_pair(float low, float high);
 template <> __device__ __forceinline__ u32 round_pair<bf16>(float low, float high) {
     u32 pair;

@@ -1,4 +1,4 @@
-// One stage's product by fp32 multiply-add, with the accumulators where mma.sync would leave them.
+// One stage's product by fp32 multiply-add instead of tensor cores, with the accumulators in the same threads and registers as those of mma.sync.
 // Config: element (float), warp_rows, warp_columns, and those of shared_tile
 template <class Config> struct StageProduct {
     using TileA = typename Operands<Config>::TileA;
@@ -6,7 +6,7 @@ template <class Config> struct StageProduct {
     static_assert(sizeof(typename Config::element) == 4, "16-bit products are exact on the tensor cores");
     static constexpr int row_blocks = Config::warp_rows / 16;
 
-    // The element of a row (or column) and a step of K; swaps: the tile's lines are steps of K.
+    // The tile's element at row (or column) `outer` and step k of K. swaps: the tile's lines in shared memory are steps of K.
     template <class Tile, bool swaps> __device__ __forceinline__ static float at(u32 tile, int outer, int k) {
         int line = swaps ? k : outer, element = swaps ? outer : k;
         return __uint_as_float(load_shared_word(tile + Tile::place(line, element / 4) + (element % 4) * 4));

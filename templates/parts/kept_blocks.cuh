@@ -1,10 +1,10 @@
-// The gradient filter: which blocks (FLP_KEPT_BLOCK) of the logits' derivatives hold one that is not below the threshold. One bit a block.
+// The gradient filter: one bit for each block (FLP_KEPT_BLOCK rows and columns) of the logits' derivatives, set where any derivative reaches the threshold.
 // Config: none
 
-// Blocks of zeros, as behind the last row and the last entry, are never kept, however low the threshold.
-// By a warp with 16 rows from `row` on, of one row block, and the columns from `column` on.
+// Called by a warp, whose fragment (row_statistics.cuh) z has the 16 rows from `row` on and the columns from `column` on. Blocks of zeros, such as those past
+// the last row or column, are not kept even at a threshold of 0.
 template <int count> __device__ __forceinline__ void note_kept(u32 *kept, int words, float threshold, const float (&z)[count], int row, int column) {
-    constexpr int own = FLP_KEPT_BLOCK / 2; // of a block's columns, in the thread's two rows
+    constexpr int own = FLP_KEPT_BLOCK / 2; // the thread's accumulators in a block's columns
     u32 bits = 0;
 #pragma unroll
     for (int block = 0; block < count / own; block++) {

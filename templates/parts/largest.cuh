@@ -1,7 +1,7 @@
-// The largest of a lane's elements, two at a time where a word holds two, and the first of the lanes' places: PTX ISA, "max", "redux.sync".
+// Maxima of a lane's elements, two at a time where a word holds two, and the minimum over a warp's lanes: PTX ISA, "max", "redux.sync".
 // Config: none
 
-// Element by element the larger one; NaN where both are.
+// The larger of each pair of elements; NaN only where both are NaN.
 template <class T> __device__ __forceinline__ u32 larger_elements(u32 a, u32 b);
 template <> __device__ __forceinline__ u32 larger_elements<float>(u32 a, u32 b) { return __float_as_uint(fmaxf(__uint_as_float(a), __uint_as_float(b))); }
 template <> __device__ __forceinline__ u32 larger_elements<bf16>(u32 a, u32 b) {

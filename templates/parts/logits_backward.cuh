@@ -1,15 +1,15 @@
 // From logits to their gradients, in the registers that hold a segment.
 //
 // With p = softmax(z) and H the row's entropy, an upstream gradient of logp, lse and entropy gives
-//     dz[v] = g_logp (v = target) + p[v] (g_lse - g_logp - g_entropy (H + log p[v])),   p[v] = 2^(d - log2_sum),  d = z2[v] - k,
-// whose factors of 1 and d are the same for the whole row. Where v is the target, 1 - p comes from logp, in which nothing has cancelled. The
-// softcap's derivative is 1 - tanh^2.
-// Config: as for a segment
+//     dz[v] = g_logp [v = target] + p[v] (g_lse - g_logp - g_entropy (H + log p[v])),   p[v] = 2^(d - log2_sum),  d = z2[v] - k.
+// In the second term, the factor of p[v] is linear in d, with coefficients that are the same for the whole row. For the target, 1 - p is computed from logp,
+// which has lost no digits to cancellation. Everything is then multiplied by the softcap's derivative, 1 - tanh^2.
+// Config: those of logits_segment
 struct LogitsFactors {
-    float from; // the origin's power; where that is large, the origin itself
+    float from; // k, the origin's power; where that is large, the origin itself (logits_row.cuh)
     bool large;
-    float power, moment; // dz[v] = 2^d (power + moment d) where v is no target
-    float target;        // dz where it is, softcap included
+    float power, moment; // dz[v] = 2^d (power + moment d) where v is not the target
+    float target;        // dz[target], softcap included
 };
 
 struct LogitsUpstream {
@@ -26,7 +26,7 @@ template <class Config> __device__ __forceinline__ LogitsUpstream load_upstream(
     return upstream;
 }
 
-// wants_target: normaliser.logp and the target's logit are there, and so will be factors.target.
+// wants_target: normaliser.logp and target_logit are valid, and factors.target is computed.
 template <class Config> __device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &params, const LogitsRow<Config> &row,
                                                                               const LogitsScale &scale, const LogitsUpstream &upstream,
                                                                               const LogitsNormaliser &normaliser, bool wants_target, float target_logit) {
@@ -43,7 +43,7 @@ template <class Config> __device__ __forceinline__ LogitsFactors find_factors(co
     if (!wants_target) return factors;
     float p = exp2_approximate(normaliser.logp * log2_e);
     factors.target = g * -expm1f(normaliser.logp);
-    if (p != 0) { // else its logarithm may be -inf
+    if (p != 0) { // where it is 0, logp may be -inf
         factors.target = fmaf(p, g_lse, factors.target);
         if constexpr (Config::has_entropy) factors.target = fmaf(-p * g_entropy, normaliser.entropy + normaliser.logp, factors.target);
     }
@@ -57,7 +57,7 @@ template <class Config> __device__ __forceinline__ LogitsFactors find_factors(co
 
 template <class Config, bool large> __device__ __forceinline__ float gradient_of(float z, const LogitsScale &scale, const LogitsFactors &factors) {
     float d = distance_from<large>(z, factors.from, scale);
-    if (large && d > 0) d = 0; // of a given lse, whose rounding may be many powers: an origin of the row's own is its largest logit
+    if (large && d > 0) d = 0; // possible only with an lse from the caller, whose rounding may be many powers: else the origin is the row's largest logit
     float slope = factors.power;
     if constexpr (Config::has_entropy) slope = fmaf(factors.moment, fmaxf(d, lowest_power), slope);
     return exp2_approximate(d) * slope;
@@ -68,7 +68,7 @@ template <class Config, bool large> __device__ __forceinline__ float element_gra
     return gradient_of<Config, large>(capped, scale, factors) * slope;
 }
 
-// Of a logit within the softcap.
+// element_gradient for a logit that is within the softcap (softcap.cuh) and whose row's power is not large.
 template <class Config> __device__ __forceinline__ float gradient_within(float logit, const LogitsScale &scale, const LogitsFactors &factors) {
     if constexpr (Config::has_softcap) {
         float slope, capped = Segment<Config>::softcap_of(scale).of_within(logit, slope);
@@ -78,7 +78,7 @@ template <class Config> __device__ __forceinline__ float gradient_within(float l
     }
 }
 
-// The segment's logits become gradients, all but the target's, which is written behind it.
+// Replaces the segment's logits by their gradients. The target's gradient is not among them: write_gradients stores it afterwards.
 template <class Config> __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
     using Element = typename Config::element;
     if constexpr (Config::has_softcap) {
@@ -95,7 +95,7 @@ template <class Config> __device__ __forceinline__ void to_gradients(Segment<Con
         change_elements<Element>(segment.data[j], [&](float z) { return gradient_within<Config>(z, scale, factors); });
 }
 
-// The same where factors.large: from memory to memory, which may be the same, so that a kernel has the loop over its registers once.
+// The same where factors.large, from memory to memory (`from` and `to` may be equal), so that a kernel contains only one unrolled loop over its registers.
 // left: columns of the segment.
 template <class Config> __device__ __forceinline__ void write_large_gradients(const typename Config::element *from, typename Config::element *to, int left,
                                                                               const LogitsScale &scale, const LogitsFactors &factors) {
@@ -107,7 +107,7 @@ template <class Config> __device__ __forceinline__ void clear(Segment<Config> &s
     for (int j = 0; j < Segment<Config>::vectors; j++) segment.data[j] = Vector{{0, 0, 0, 0}};
 }
 
-// Elements `low` .. `high` - 1 of a vector.
+// Stores the elements `low` .. `high` - 1 of a vector.
 template <class Element> __device__ __forceinline__ void store_between(const Vector &vector, Element *to, int low, int high) {
 #pragma unroll
     for (int i = 0; i < vector_elements<Element>; i++) {
@@ -117,7 +117,7 @@ template <class Element> __device__ __forceinline__ void store_between(const Vec
     }
 }
 
-// to: the gradient of the segment's first logit.
+// to: where the gradient of the segment's first logit goes; 16-byte aligned.
 template <class Config> __device__ __forceinline__ void store_aligned(const Segment<Config> &segment, typename Config::element *to) {
     constexpr int elements = Segment<Config>::elements;
 #pragma unroll
@@ -128,8 +128,8 @@ template <class Config> __device__ __forceinline__ void store_aligned(const Segm
     }
 }
 
-// The same at any address: the segment's vectors become those of the memory, and what its first and last one share with other segments is written element by
-// element. Afterwards they are not the segment's any more.
+// The same at any address. The segment's data is shifted into vectors that are aligned in memory; the first and the last of these, which may be shared with
+// neighbouring segments, are written element by element. segment.data is destroyed.
 template <class Config> __device__ __forceinline__ void store_shifted(Segment<Config> &segment, typename Config::element *to) {
     constexpr int elements = Segment<Config>::elements, vectors = Segment<Config>::vectors, columns = Segment<Config>::columns;
     int before = (int)((u64)to % 16) / (int)sizeof(*to), end = before + segment.left;
@@ -143,7 +143,7 @@ template <class Config> __device__ __forceinline__ void store_shifted(Segment<Co
     }
     if (before > 0 && lane_index_reread() == 0) store_between(segment.data[0], to, before, end);
     if (segment.left == columns || end % elements == 0) return;
-    int last = end / (32 * elements); // of all lanes
+    int last = end / (32 * elements); // the same in all lanes
     Vector vector = segment.data[0];
 #pragma unroll
     for (int j = 1; j < vectors; j++)
@@ -159,14 +159,14 @@ template <class Config> __device__ __forceinline__ bool owns_target(const Logits
     return row.target >= 0 && column < Segment<Config>::columns && column / Segment<Config>::elements % 32 == lane_index();
 }
 
-// Writes as many of a row's gradients as a segment has, from the column `first` on. `segment` holds their logits, but not of an ignored row or a bad target:
-// those count for nothing and may be NaN.
+// Writes a segment's worth of a row's gradients, from column `first` on. `segment` holds their logits, unless the row is ignored or its target is bad: then
+// its gradients are 0 and `segment` is not read, since the logits may be NaN.
 template <class Config> __device__ __forceinline__ void write_gradients(const LogitsLogpParams &params, const LogitsRow<Config> &row, Segment<Config> &segment,
                                                                         int first, const LogitsScale &scale, const LogitsFactors &factors) {
     typename Config::element *to = row.gradients(params) + first;
     segment.left = min(params.vocab - first, Segment<Config>::columns);
     if (rarely(factors.large)) {
-        warp_barrier(); // in place other lanes have read what this one writes
+        warp_barrier(); // where gradients overwrite logits: other lanes have read what this one will write
         write_large_gradients<Config>(row.logits(params) + first, to, segment.left, scale, factors);
         warp_barrier(); // another lane may own the target's column
     } else {
@@ -174,7 +174,7 @@ template <class Config> __device__ __forceinline__ void write_gradients(const Lo
         else to_gradients(segment, scale, factors);
         if constexpr (is_shifted<Config>) {
             store_shifted(segment, to);
-            warp_barrier(); // the same
+            warp_barrier(); // another lane may own the target's column
         } else {
             store_aligned(segment, to);
         }

@@ -1,13 +1,16 @@
-// Merges the segments of a row, by one warp: lane l takes segments l, l + 32, ... in turn, then the lanes merge pairwise. The order depends on
-// the number of segments only. A warp comes here once a row, with instructions that are not at hand: few of them count for more than few passes.
+// Merges the sums of a row's segments, by one warp. Lane l takes segments l, l + 32, ... in turn, then the lanes merge pairwise. The order depends only on
+// the number of segments.
+//
+// A warp executes this once for each row, mostly without the code in its instruction cache: few instructions matter more here than few passes over the
+// segments.
 // Config: has_entropy, wants_argmax
 struct LogitsSlots {
-    float2 *partial; // [segments]: origin (-inf: nothing but -inf), sum
-    float2 *best;    // [segments]: largest logit, its column (int bits)
+    float2 *partial; // [segments]: origin (-inf: all logits are -inf), sum
+    float2 *best;    // [segments]: largest logit, its column (the bits of an int)
     float *moment;   // [segments]
 };
 
-// under_way: a lane's loads at once, where they come from far.
+// under_way: how many loads a lane has in flight at once; more than 1 where the sums come from global memory.
 template <class Config, int under_way = 1>
 __device__ __forceinline__ LogitsSums merge_segments(const LogitsSlots &from, int segments, const LogitsScale &scale) {
     LogitsSums row = {-infinity, 0, 0, -infinity, 0x7fffffff};
@@ -20,7 +23,7 @@ __device__ __forceinline__ LogitsSums merge_segments(const LogitsSlots &from, in
     for (int at = lane_index(); at < segments; at += 32) {
         float2 part = from.partial[at];
         float moment = Config::has_entropy ? from.moment[at] : 0;
-        if (part.x != -infinity) { // else the sum is 0 or NaN
+        if (part.x != -infinity) { // else the sum is 0 or NaN, whatever the scale
             float change = large ? distance_from<true>(part.x, row.origin, scale) : power_of(part.x, scale) - k, power = exp2_approximate(change);
             part.y *= power;
             if constexpr (Config::has_entropy) moment = fmaf(part.y, fmaxf(change, lowest_power), moment * power);
@@ -50,13 +53,13 @@ template <class Config> __device__ __forceinline__ void leave(const LogitsSums &
     if constexpr (Config::wants_argmax) to.best[segment] = make_float2(sums.best, __int_as_float(sums.best_index));
 }
 
-// The scratch of a row; `number` is its place in the call.
+// A row's slots in scratch memory; `number` is the row's index in the call.
 template <class Config> __device__ __forceinline__ LogitsSlots scratch_slots(const LogitsLogpParams &params, int number) {
     i64 at = (i64)number * params.segments;
     return {(float2 *)params.partial + at, Config::wants_argmax ? (float2 *)params.best + at : nullptr, Config::has_entropy ? params.moment + at : nullptr};
 }
 
-// Adds the target, which none of the row's segments has, to their sums.
+// Adds the target's term, which the segments' sums leave out, to the row's sums.
 template <class Config>
 __device__ __forceinline__ LogitsNormaliser find_normaliser(const LogitsRow<Config> &row, LogitsSums &sums, const LogitsScale &scale, float target_logit) {
     constexpr bool has_entropy = Config::has_entropy;
@@ -66,7 +69,7 @@ __device__ __forceinline__ LogitsNormaliser find_normaliser(const LogitsRow<Conf
                            : LogitsNormaliser::of_others<has_entropy>(sums);
 }
 
-// By one thread: what is wanted of the row.
+// Called by one thread: writes the results that the caller has requested of the row.
 template <class Config> __device__ __forceinline__ void write_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number, LogitsSums &sums,
                                                                   const LogitsNormaliser &normaliser, const LogitsScale &scale) {
     if (sums.best == -infinity) sums.best_index = 0; // nothing but -inf and NaN
@@ -75,7 +78,7 @@ template <class Config> __device__ __forceinline__ void write_row(const LogitsLo
         *(float4 *)(params.normaliser + 4 * (i64)number) = make_float4(normaliser.origin, normaliser.log2_sum, normaliser.entropy, normaliser.logp);
 }
 
-// By one warp: a row's sums from its segments', and what is wanted of it.
+// Called by one warp: merges a row's segments and, where `writes`, writes its results.
 template <int under_way = 1, class Config> __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row,
                                                                                                   int number, const LogitsSlots &slots, float target_logit,
                                                                                                   bool writes) {
@@ -87,7 +90,7 @@ template <int under_way = 1, class Config> __device__ __forceinline__ LogitsNorm
     return normaliser;
 }
 
-// As it lies in memory: whoever converts it waits for it.
+// The target's logit, not yet converted to fp32: the load stays in flight until the caller converts it.
 template <class Config> __device__ __forceinline__ typename Config::element load_target_logit(const LogitsLogpParams &params, const LogitsRow<Config> &row) {
     return row.target >= 0 ? row.logits(params)[row.target] : typename Config::element{};
 }

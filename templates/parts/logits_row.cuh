@@ -1,4 +1,4 @@
-// One row of logits_logp: where it lies, what is wanted of it, and its results.
+// One row of logits_logp: its place in memory, its target, the arithmetic of its statistics, and its results.
 // Config: element, has_softcap, has_entropy, wants_argmax
 struct LogitsScale {
     float scale; // log2(e) / temperature
@@ -8,15 +8,16 @@ struct LogitsScale {
 template <class Config> struct LogitsRow {
     using Element = typename Config::element;
     static constexpr int ignored = -1, bad = -2;
-    int place;  // in the arrays of results: the row's number in this call, or where it is scattered to
-    int source; // in the arrays of inputs; -1: the index names no row
-    int target; // a column, or ignored, or bad
+    int place;  // index in the arrays of results: the row's number in the call, or with `scatter` its row_index
+    int source; // index in the arrays of inputs; -1: row_index is out of range
+    int target; // a column, or `ignored`, or `bad`
 
     __device__ __forceinline__ LogitsRow(const LogitsLogpParams &params, int number) : LogitsRow(find(params, number)) {
         take_target(params, load_target(params));
     }
 
-    // In three steps, so that a kernel can go on while memory answers: where the row is, the target as it lies in memory, what it says.
+    // The constructor's work in three steps, so that a kernel can do other things while loads are in flight: find() the row, load_target() (the words as they
+    // lie in memory), take_target() (decode them).
     struct TargetWords {
         u32 low, high;
     };
@@ -42,7 +43,7 @@ template <class Config> struct LogitsRow {
         else if (given >= 0 && given < params.vocab) target = (int)given;
     }
 
-    // An ignored row of which nothing but logp is wanted need not be read.
+    // An ignored row need not be read where only logp is requested of it.
     __device__ __forceinline__ bool is_read(const LogitsLogpParams &params) const {
         return source >= 0 && (target != ignored || params.lse != nullptr || params.entropy != nullptr || params.argmax != nullptr);
     }
@@ -63,7 +64,7 @@ private:
 // softcap.cuh, emitted where Config::has_softcap.
 template <class Config> struct Softcap;
 
-// slope: the softcap's derivative.
+// Applies the softcap, if there is one; slope: its derivative.
 template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale, float &slope) {
     slope = 1;
     if constexpr (Config::has_softcap) return Softcap<Config>{scale.softcap, scale.inverse_softcap}.of(logit, slope);
@@ -74,15 +75,15 @@ template <class Config> __device__ __forceinline__ float soften(float logit, con
     return soften<Config>(logit, scale, slope);
 }
 
-// Powers of two are counted from a logit, the origin: 2^z2 = 2^k 2^(z2 - k), where k is the integer nearest to the origin's z2. One product and one
-// sum, rounded once, give z2 - k. Where k is large, the product has more bits than fp32 beside it, which would be powers: there it is (z - origin)
-// times the scale, in which nothing cancels and nothing overflows.
+// Powers of two are computed relative to a logit, the origin: 2^z2 = 2^k 2^(z2 - k), where k, the origin's power, is the integer nearest to the origin's z2.
+// One fused multiply-add gives z2 - k with one rounding. Where k is large (2^23 or more), rounding to fp32 may leave k whole powers away from the origin's
+// z2; there z2 - k is computed as (z - origin) times the scale, in which nothing cancels and nothing overflows.
 constexpr float large_power = 8388608; // 2^23: fp32 numbers from here on are integers
 
 __device__ __forceinline__ float power_of(float origin, const LogitsScale &scale) { return rintf(origin * scale.scale); }
 __device__ __forceinline__ bool is_large(float power) { return !(fabsf(power) < large_power); }
 
-// z2 - k of a logit. from: k, or the origin where k is large.
+// z2 - k of a logit z. from: k or, where k is large, the origin.
 template <bool large> __device__ __forceinline__ float distance_from(float z, float from, const LogitsScale &scale) {
     return large ? (z - from) * scale.scale : fmaf(z, scale.scale, -from);
 }
@@ -91,13 +92,13 @@ __device__ __forceinline__ float distance(float z, float origin, const LogitsSca
     return is_large(k) ? distance_from<true>(z, origin, scale) : distance_from<false>(z, k, scale);
 }
 
-// A row's sums without its target: of 2^(z2 - k), and of that times (z2 - k).
+// Sums over a row, or a segment of it, without the target: sum of 2^(z2 - k), moment of 2^(z2 - k) (z2 - k).
 struct LogitsSums {
-    float origin, sum, moment; // origin -inf: nothing but -inf
+    float origin, sum, moment; // origin -inf: all logits are -inf or NaN
     float best;
     int best_index;
 
-    // The first of the largest; NaN never wins.
+    // Keeps the largest logit, of equal ones that with the smallest index. NaN never wins.
     __device__ __forceinline__ void take_best(float other, int other_index) {
         if (other > best || (other == best && other_index < best_index)) {
             best = other;
@@ -106,11 +107,12 @@ struct LogitsSums {
     }
 };
 
-// What is known of a row as a whole: the log2 of its sum beside its origin's power, and its entropy (has_entropy; else 0); its target's logp.
+// The statistics of a whole row, target included: log2_sum is the log2 of the sum of 2^(z2 - k), where k is the origin's power; entropy is 0 without
+// has_entropy.
 struct LogitsNormaliser {
     float origin, log2_sum, entropy, logp;
 
-    // The totals of a row whose target counts for nothing.
+    // For a row whose target is ignored or bad: the totals of the terms in `sums`.
     template <bool has_entropy> __device__ __forceinline__ static LogitsNormaliser of_others(const LogitsSums &sums) {
         LogitsNormaliser others = {sums.origin, log2f(sums.sum), 0, not_a_number};
         if constexpr (has_entropy) {
@@ -120,8 +122,8 @@ struct LogitsNormaliser {
         return others;
     }
 
-    // z: the target's logit, softened. Where its term is the larger one, the target is the row's origin, and nothing cancels in logp; where the sum
-    // of the others is, logp is -ln 2 or less.
+    // z: the target's logit after the softcap. If the target's term is larger than the sum of the others, the target becomes the row's origin, and nothing
+    // cancels in logp. Otherwise logp is -ln 2 or less, so that the difference of logarithms keeps its digits.
     template <bool has_entropy> __device__ __forceinline__ static LogitsNormaliser of(float z, const LogitsSums &sums, const LogitsScale &scale) {
         if (sums.sum == 0 && z == -infinity) return of_others<has_entropy>(sums);
         float d = sums.origin == -infinity ? 0 : distance(z, sums.origin, scale);
@@ -137,7 +139,7 @@ struct LogitsNormaliser {
         } else {
             whole.log2_sum = log2f(sums.sum + power);
             whole.logp = (d - whole.log2_sum) * ln_2;
-            if (whole.logp == -infinity) whole.logp = finite_product(z - sums.origin, scale.scale * ln_2); // the logarithm to base 2 may be beyond fp32
+            if (whole.logp == -infinity) whole.logp = finite_product(z - sums.origin, scale.scale * ln_2); // only the logarithm to base 2 is beyond fp32
         }
         if constexpr (has_entropy) {
             LogitsNormaliser others = of_others<true>(sums);
@@ -156,7 +158,7 @@ template <class Config> __device__ __forceinline__ void count_bad_target(const L
     if (rarely(row.target == row.bad)) tally_bad_target(params.target_errors, number);
 }
 
-// One thread writes the results.
+// Called by one thread.
 template <class Config> __device__ __forceinline__ void write_results(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
                                                                       const LogitsSums &sums, const LogitsNormaliser &normaliser, const LogitsScale &scale) {
     count_bad_target(params, row, number);

@@ -1,12 +1,13 @@
-// A segment of a row of logits, held by one warp: `vectors` times 512 bytes, 16 bytes a lane.
+// A segment of a row of logits, held in one warp's registers: `vectors` times 512 bytes, 16 bytes of each in a lane.
 //
-// A row is the same segments whatever computes them; each leaves its sums, which are merged in the segments' order. Within a segment the
-// order is fixed too, so a row's bits depend on V and the dtype, not on the load's width, the rows beside it or the size of the device.
+// Every kernel cuts a row into the same segments, computes the sums of each, and merges these in the segments' order. Within a segment the order of the
+// additions is fixed too. So a row's bits depend on V and the dtype, not on the width of the loads, the other rows or the size of the device.
 //
 // The row's target has no part in its segment's sums (target_share.cuh says why).
 //
-// A segment's origin is the largest logit of its first 512 bytes; where the sum then leaves the safe range, or the origin's power is large (or may be
-// so behind a larger logit), of all of it.
+// A segment's origin, relative to which its powers of two are computed (logits_row.cuh), is the largest logit of its first 512 bytes. Where the sum then
+// leaves the safe range, or where the power of the origin is large or of a larger logit might be, the sums are computed again with the segment's largest
+// logit as origin.
 // Config: element, segment_vectors, vector_bytes, is_staged, rewrites, has_softcap, has_entropy, wants_argmax
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such sums stay finite
 constexpr float lowest_power = -200;               // 2^-200 is 0 in fp32: keeps 0 * infinity out of products with powers
@@ -15,16 +16,17 @@ template <class Element> constexpr u32 minus_infinity_word = 0xff800000u; // f32
 template <> constexpr u32 minus_infinity_word<bf16> = 0xff80ff80u;
 template <> constexpr u32 minus_infinity_word<f16> = 0xfc00fc00u;
 
-// Rows at any address, which are read and written in vectors all the same; where they are staged, shared memory has them at any address.
+// Rows may begin at any element, and are still read and written in aligned vectors, which are shifted in registers. Rows staged in shared memory are not:
+// there a lane reads at any address.
 template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16 && !Config::is_staged;
 
 // from: a multiple of 16 bytes.
 template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from) {
-    if constexpr (Config::rewrites) return *(const Vector *)from; // gradients may come to lie there
+    if constexpr (Config::rewrites) return *(const Vector *)from; // gradients may overwrite the logits, so no load through the read-only path
     else return load_once(from);
 }
 
-// Each of a vector's, rounded to nearest.
+// Replaces each element z of the vector by change(z), rounded to nearest.
 template <class Element, class Change> __device__ __forceinline__ void change_elements(Vector &vector, Change change) {
     float z[vector_elements<Element>];
     widen<Element>(vector, z);
@@ -42,12 +44,12 @@ template <class Config> struct Segment {
     static constexpr int columns = 32 * elements * vectors;
     Vector data[vectors];
     int left;   // columns up to the vocabulary's end, at most all
-    u32 behind; // is_shifted: as shift_vectors wants it
-    int shift;  // is_shifted: bytes that the segment begins behind a multiple of 16
+    u32 behind; // is_shifted: the parameter of shift_vectors
+    int shift;  // is_shifted: the segment's address modulo 16, in bytes
 
     __device__ __forceinline__ static int column(int j) { return (j * 32 + lane_index()) * elements; }
 
-    // Loads from a row that begins at logits. Columns behind the vocabulary are -inf and are not read.
+    // Loads segment `index` of the row that begins at `logits`. Columns past the vocabulary become -inf and are not read.
     __device__ __forceinline__ void load(const Element *logits, int index, int vocab) {
         const Element *from = logits + (i64)index * columns;
         int rest = vocab - index * columns;
@@ -71,7 +73,8 @@ template <class Config> struct Segment {
         load_last(from);
     }
 
-    // The last vector of rows that end within one, as few do: it is one lane's, which all lanes then look for, instead of looking at each vector's end.
+    // Loads the last vector of a row that ends within a vector, as few rows do. It belongs to one lane: one comparison with the lane's index replaces a
+    // comparison with the row's end in each vector.
     __device__ __forceinline__ void load_last(const Element *from) {
         int rest = left % elements, at = left - rest, vector = at / (32 * elements);
         if (rest == 0) return;
@@ -84,8 +87,8 @@ template <class Config> struct Segment {
             for (int i = 0; i < 4; i++) data[j].words[i] = j == vector ? last.words[i] : data[j].words[i];
     }
 
-    // The vectors in which the segment lies; of those at a row's ends, the row's elements, and where other warps may write to what lies beside the segment,
-    // the segment's. rest: columns of the row from here on.
+    // Loads the aligned vectors in which the segment lies. Of a vector at an end of the row only the row's elements are read; where other warps may be
+    // overwriting the neighbouring segments (rewrites), only the segment's. rest: columns of the row from here on.
     __device__ __forceinline__ void load_aligned(const Element *from, bool is_first, int rest) {
         shift = (int)((u64)from % 16);
         int before = shift / (int)sizeof(Element), low = Config::rewrites || is_first ? before : 0, high = before + (Config::rewrites ? left : rest);
@@ -108,7 +111,7 @@ template <class Config> struct Segment {
         behind = load_word_between(aligned + columns, lane_index() % 4, 0, high - columns);
     }
 
-    // Once, before the first look at logits that were loaded.
+    // To be called once, between load() and the first use of the logits: shifts aligned vectors into the segment's.
     __device__ __forceinline__ void put_together() {
         if constexpr (is_shifted<Config>) {
             shift_vectors(data, behind, shift);
@@ -116,18 +119,18 @@ template <class Config> struct Segment {
         }
     }
 
-    // Columns behind the vocabulary become -inf.
+    // Sets columns past the vocabulary to -inf.
     __device__ __forceinline__ void cut_behind() {
         if (left >= columns) return;
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
             cut(data[j], left - column(j));
 #pragma unroll
-            for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]); // one vector after the other: conditions for all at once want registers
+            for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]); // one vector after the other: conditions for all at once would take registers
         }
     }
 
-    // Elements from `valid` on become -inf.
+    // Sets the vector's elements from `valid` on to -inf.
     __device__ __forceinline__ static void cut(Vector &vector, int valid) {
         constexpr u32 cut_word = minus_infinity_word<Element>;
 #pragma unroll
@@ -141,7 +144,7 @@ template <class Config> struct Segment {
         }
     }
 
-    // visit(z, index): softened logit and column in the segment, of this lane's elements.
+    // Calls visit(z, i) for each of this lane's logits in the first `some` vectors: z after the softcap, i its index in the lane.
     template <int some = vectors, class Visit> __device__ __forceinline__ void each(const LogitsScale &scale, Visit visit) const {
 #pragma unroll
         for (int j = 0; j < some; j++) {
@@ -155,7 +158,8 @@ template <class Config> struct Segment {
         }
     }
 
-    // Softened where no logit is beyond the softcap, as in nearly all segments; the others' are softened by segment_beyond_softcap.cuh.
+    // each() applies this to segments in which no logit is beyond the softcap's polynomial (softcap.cuh), as nearly all are; the others go through
+    // segment_beyond_softcap.cuh.
     __device__ __forceinline__ static Softcap<Config> softcap_of(const LogitsScale &scale) { return {scale.softcap, scale.inverse_softcap}; }
     __device__ __forceinline__ bool is_within_softcap(const LogitsScale &scale, SegmentInMemory<Config> &in_memory) const {
         float largest = 0;
@@ -168,12 +172,12 @@ template <class Config> struct Segment {
         return !warp_any(!softcap_of(scale).is_within(largest));
     }
 
-    // place: the target's column in the segment, or outside of it. Its logit must not be a term of the sums.
+    // Sets the target's logit to -inf, so that it is no term of the sums. place: the target's column relative to the segment, which may be outside of it.
     __device__ __forceinline__ void leave_out(int place) {
         bool is_here = (u32)place < (u32)columns;
         if (is_here) {
             constexpr int bits = 8 * sizeof(Element);
-            int vector = place / (32 * elements), word = place % elements * bits / 32; // of all lanes: a branch skips the other vectors
+            int vector = place / (32 * elements), word = place % elements * bits / 32; // the same in all lanes: a branch skips the other vectors
             u32 part = (bits == 32 ? 0xffffffffu : 0xffffu) << place * bits % 32, parts[4];
             if (place / elements % 32 != lane_index()) part = 0;
 #pragma unroll
@@ -193,7 +197,7 @@ template <class Config> struct Segment {
     }
 
     __device__ __forceinline__ void add_powers(const LogitsScale &scale, LogitsSums &sums) const {
-        // Without an origin all terms are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+        // Without an origin all logits are -inf or NaN: with k = 0 each term 2^z2 is then 0 or NaN, as the sum must be.
         float k = sums.origin == -infinity ? 0 : power_of(sums.origin, scale), part[4] = {0, 0, 0, 0}, moment[2] = {0, 0};
         each(scale, [&](float z, int i) {
             float d = distance_from<false>(z, k, scale), power = exp2_approximate(d);
@@ -205,8 +209,8 @@ template <class Config> struct Segment {
         add_lanes(sums);
     }
 
-    // The same where the origin's power is large: of the logits as they lie in memory, so that a kernel has the loop over its registers once.
-    // place: the target's column in the segment.
+    // The same where the origin's power is large, from the logits in memory, so that a kernel contains only one unrolled loop over its registers. place: the
+    // target's column relative to the segment.
     __device__ __forceinline__ void add_large_powers(const Element *from, int place, const LogitsScale &scale, LogitsSums &sums) const {
         sums.sum = sums.moment = 0;
 #pragma unroll 1
@@ -234,7 +238,8 @@ template <class Config> struct Segment {
         }
     }
 
-    // The first of the largest logits before the softcap, with or without the target; NaN never wins. first: the segment's first column in the row.
+    // Finds the largest logit before the softcap, and of equal ones the first column; NaN never wins. leave_out() may have removed the target before. first:
+    // the segment's first column in the row.
     __device__ __forceinline__ void find_best(int first, LogitsSums &sums) const {
         float of_vector[vectors], own = -infinity;
 #pragma unroll
@@ -245,7 +250,7 @@ template <class Config> struct Segment {
             own = fmaxf(own, of_vector[j]);
         }
         sums.best = warp_largest(own);
-        int vector = vectors, place = 0; // the first one that has it; none
+        int vector = vectors, place = 0; // the lane's first vector that has the largest logit; `vectors`: none has
         Vector found = data[0];
 #pragma unroll
         for (int j = vectors - 1; j >= 0; j--) {
@@ -259,13 +264,14 @@ template <class Config> struct Segment {
         sums.best_index = warp_smallest(vector == vectors ? 0x7fffffff : first + column(vector) + place);
     }
 
-    // Of the elements in a word, one or two.
+    // Element `index` of the one or two in a word.
     __device__ __forceinline__ static float element_of(u32 word, int index) {
         if constexpr (sizeof(Element) == 4) return __uint_as_float(word);
         else return to_float(Element{(u16)(word >> 16 * index)});
     }
 
-    // Between two walks over the logits: otherwise the first one's floats, twice as many as the words, would stay for the second.
+    // Called between two loops over the logits. Otherwise the compiler would keep the floats of the first loop in registers for the second: of 16-bit logits
+    // twice as many as there are words.
     __device__ __forceinline__ void make_words_opaque() {
 #pragma unroll
         for (int j = 0; j < vectors; j++)
@@ -273,8 +279,8 @@ template <class Config> struct Segment {
             for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]);
     }
 
-    // In all lanes. logits: where the row begins; index: which of its segments this is; target: the row's, or negative. Afterwards the target's logit
-    // may be gone.
+    // The segment's sums, in all lanes. logits: the start of the row; index: which of its segments this is; target: the row's target, or negative. May
+    // overwrite the target's logit in `data`.
     __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, const Element *logits, int index, int target) {
         LogitsSums sums;
         int first = index * columns;

@@ -1,6 +1,7 @@
-// Shared memory in which the segments of a block's rows leave their sums.
+// Shared memory in which a block's warps leave the sums of the segments of its rows, to be merged (logits_merge.cuh).
 // Config: shared_bytes, has_entropy, wants_argmax
-// sets: of rows at a time.
+
+// sets: how many sets of slots there are, so that one set can be filled while another is still read.
 template <class Config, int sets> struct alignas(16) SharedStorage {
     static constexpr int moments = Config::has_entropy ? FLP_LOGITS_SHARED_SEGMENTS : 1, bests = Config::wants_argmax ? FLP_LOGITS_SHARED_SEGMENTS : 1;
     float2 partial[sets][FLP_LOGITS_SHARED_SEGMENTS];

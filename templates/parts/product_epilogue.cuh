@@ -1,8 +1,9 @@
-// What every product's epilogue has: what the targets contribute, and the last touch before it is stored.
+// The epilogue of every matrix product, between the mainloop and the store: scaling, and the targets' contribution.
 // Config: none
-template <class Config> struct TargetContribution; // target_contribution.cuh, emitted where there are any
+template <class Config> struct TargetContribution; // target_contribution.cuh, emitted where targets contribute
 
-// A fragment (row_statistics.cuh) by the factor of all, and its rows by their own: one loop that is taken twice. row: the first of the warp's 16.
+// Multiplies a fragment (row_statistics.cuh) by params.factor, and each of its rows by that row's params.row_factor: two passes of one loop. row: the first
+// of the warp's 16 rows.
 template <int count> __device__ __forceinline__ void scale_product(float (&d)[count], const MatrixProductParams &params, int row, int rows) {
 #pragma unroll 1
     for (int pass = 0; pass < 2; pass++) {

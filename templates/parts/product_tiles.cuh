@@ -1,14 +1,16 @@
-// Which output tiles a persistent block works through, in which order: within a group of row blocks, rows run fastest, so that blocks at
-// work together share column tiles in the L2 while the group's rows stay there.
+// The static tile scheduler of the matrix products and logit gradients: which output tiles a persistent block (cluster) computes, and in which order.
+//
+// Tiles are dealt round robin to the workers (unit.cuh). Within a group of row blocks, rows run fastest: blocks that run at the same time then share column
+// tiles in the L2, while the group's rows stay there.
 // Config: block_rows, block_columns, cluster
 
-// The rows that are worked through, counted anew each time: where registers are few. params: any with row_count and rows.
+// The number of rows, loaded again at each use instead of held in a register. params: any struct with row_count and rows.
 template <class Params> struct CountedRows {
     const Params &params;
     __device__ __forceinline__ operator int() const { return counted(params.row_count, params.rows); }
 };
 
-// The first tiles() are dealt to the first workers() clusters alone, which begin before the others do: none.
+// A head start (early_start.cuh) deals the first tiles() tiles to the first workers() clusters alone, which begin before the others. This is none.
 struct NoHeadStart {
     __device__ __forceinline__ static int workers() { return 0; }
     __device__ __forceinline__ static int tiles() { return 0; }
@@ -26,17 +28,17 @@ template <class Config, int turns = 1, class Rows = int, class HeadStart = NoHea
         if (turn > 0) advance();
     }
 
-    // To the cluster's next tile: where warpgroups take turns, the other one's.
+    // Moves to the cluster's next tile, which in the ping-pong schedule is the other warpgroup's.
     __device__ __forceinline__ void advance() { index += index < head.tiles() ? head.workers() : worker_count<Config, 1>(); }
 
-    // Both turns' tiles, one and the other, from the first one's walk.
+    // The tiles of both warpgroups in alternation, as the producer loads them, from the walk of the first warpgroup.
     using OfAllTurns = ProductTiles<Config, 1, int, HeadStart>;
     __device__ __forceinline__ OfAllTurns of_all_turns() const { return OfAllTurns(rows, columns, group, 0, head); }
 
     __device__ __forceinline__ int row_blocks() const { return ceil_div((int)rows, Config::block_rows * Config::cluster); }
     __device__ __forceinline__ int column_tiles() const { return ceil_div(columns, Config::block_columns); }
 
-    // Where a unit comes in the order of all tiles.
+    // The index of a unit in the order of all tiles.
     __device__ __forceinline__ int place(const Unit &unit) const {
         int first = divide(unit.row_block, group) * group;
         return first * column_tiles() + unit.first_tile * min(group, row_blocks() - first) + unit.row_block - first;

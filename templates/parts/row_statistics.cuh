@@ -1,21 +1,21 @@
-// The forward's epilogue: from accumulator tiles to (offset, sum) of each row, the target's logit and the largest logit.
+// The forward's epilogue: from accumulator tiles to each row's offset and sum of exponentials, the target's logit and the largest logit.
 //
-// A fragment is what wgmma and mma.sync m16n8 both leave in a thread: of 16 rows it holds rows lane / 4 and lane / 4 + 8, and of
-// each 8 columns the two at 2 (lane % 4). fragment[4 j + 0, 1] are the first row's, [4 j + 2, 3] the second row's.
+// A fragment is the accumulators that wgmma and mma.sync m16n8 both leave in a thread: of the warp's 16 rows it has rows lane / 4 and lane / 4 + 8, and of
+// each 8 columns the two from 2 (lane % 4) on. fragment[4 j + 0, 1] belong to the first row, fragment[4 j + 2, 3] to the second.
 //
-// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first columns and
-// kept: terms far above it are noticed because the tile's sum then leaves the safe range, and only then are this tile's maximum and
-// sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
-// in the warp never change its bits. Terms far below k round to nothing beside the first columns', whose sum is at least 1/2.
+// With z2 = z log2(e) / temperature, a row's sum is that of 2^(z2 - k). The offset k is an integer, so that rescaling by 2^(k - k') is exact. It is taken
+// from the maximum of the first columns of a unit (a split's tiles of one row block) and then kept, so that tiles need no pass for their maximum. Terms far
+// above k make the tile's sum leave the safe range; only then are the tile's maximum and sum computed again, from the accumulators, which are still there.
+// Each row decides this by itself, so the other rows in the warp never change its bits. Terms far below k round to nothing beside the first columns' terms,
+// whose sum is at least 1/2.
 //
-// The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
-// (gen/kernels/tile_config.lua). It costs no instruction: it rides on the factor that is applied anyway.
+// The tensor cores truncate what they accumulate, so products come out a little too small. Config::correction restores their mean
+// (gen/kernels/tile_config.lua), without an extra instruction: it is part of a factor that is applied anyway.
 //
-// The target's logit leaves for the combine and is no term of the sums: beside a likely target's term the others' would have no digits.
+// The target's logit is stored for the combine and is no term of the sums: beside a likely target's term, the sum of the others would lose its digits.
 //
-// For the entropy, the moment sum (z2 - k) 2^(z2 - k) goes along with the sum of 2^(z2 - k).
-//
-// For label smoothing, the logits themselves are summed up, each by the weight of its class.
+// For the entropy, the moment, the sum of (z2 - k) 2^(z2 - k), is computed along with the sum. For label smoothing, the logits themselves are summed up too,
+// each times the weight of its class.
 //
 // Config: is_packed, fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
 // class_element, correction
@@ -26,20 +26,20 @@ template <class Config> struct Softcap;
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
-    // The largest number of whole fragments of eight columns into which the accumulators can be cut.
+    // The largest divisor of `count` that is at most `most` and a multiple of 4, the accumulators in each eight columns. most: a multiple of 4.
     __device__ __forceinline__ static constexpr int divisor_up_to(int most) {
         while (count % most != 0) most -= 4;
         return most;
     }
     static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
-    // What options do to the logits, and take from them, goes by chunks. The branches in each are where the compiler cannot interleave one
-    // chunk with the next: over all accumulators it takes long, and more registers than there are.
+    // What options do with each logit is done in chunks of accumulators. Each chunk has a branch, which keeps the compiler from interleaving it with the
+    // next: unrolled over all accumulators, the code takes long to compile and more registers than there are.
     static constexpr bool by_chunks = Config::has_bias || Config::has_softcap || Config::wants_argmax || Config::wants_logit_sum;
-    // What is found or capped by chunks is masked by chunks; all else once, behind them.
+    // Where chunks find the maximum or apply the softcap, they also mask the columns past the vocabulary; otherwise amend() masks them once.
     static constexpr bool masks_by_chunks = Config::has_softcap || Config::wants_argmax;
     static constexpr int unroll_chunk = by_chunks ? (count % 32 == 0 ? 32 : divisor_up_to(16)) : count;
     static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
-    float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
+    float offset[2], sum[2], moment[2], logit_sum[2]; // of the thread's two rows; all but offset only over this thread's columns
     int target[2];                                    // column in the vocabulary; -1: none here
     float best[2];
     int best_index[2];
@@ -47,8 +47,8 @@ template <class Config> struct RowStatistics {
 
     __device__ __forceinline__ int row(int h) const { return first_row + lane_index_reread() / 4 + 8 * h; }
 
-    // What is read of a row, and written, is by one lane each of those that share the two: half of the code. own_of_two: the lane's; for_both: what it and
-    // its neighbour have.
+    // Four lanes share two rows. An even lane loads and stores for the first row, an odd one for the second, which halves the code. own_of_two: which of the
+    // two rows this lane takes; for_both: exchanges loaded values with the neighbouring lane, so that both have those of both rows.
     __device__ __forceinline__ static int own_of_two() { return lane_index_reread() % 2; }
     template <class T> __device__ __forceinline__ static void for_both(T own, T (&rows)[2]) {
         T other = shuffle_xor(own, 1);
@@ -79,8 +79,8 @@ template <class Config> struct RowStatistics {
         for_both((u64)t < (u32)params.vocab ? (int)t : -1, target);
     }
 
-    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in
-    // registers all the way through the products.
+    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Loaded again for each tile rather than held in registers during
+    // the products.
     __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
         scale[0] = scale[1] = params.scale;
         if (params.row_temperature != nullptr) {
@@ -94,15 +94,15 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // Accumulator i's column, from the thread's first one on. Comparisons are of this constant with a distance: the columns themselves would
-    // take as many instructions and registers.
+    // Accumulator i's column relative to the thread's first one. Comparisons are of this compile-time constant with a distance: each column itself would take
+    // an instruction and a register.
     __device__ __forceinline__ static constexpr int place(int i) { return (i / 4) * 8 + (i & 1); }
     __device__ __forceinline__ static int thread_column(int first_column) { return column_at(first_column, 2 * (lane_index() % 4)); }
 
-    // Adds to some accumulators, as what follows does: first_column is the warp's first there.
+    // Adds the bias to `some` accumulators from z on. Here and below, first_column is the warp's first column in them.
     template <int some = count> __device__ __forceinline__ static void add_bias(const LinearLogpParams &params, float *z, int first_column) {
         u32 at = (u32)first_column;
-        // There are no registers for addresses of several parts.
+        // The compiler would split the addresses into several parts, for which there are no registers.
         if constexpr (sizeof(typename Config::bias_element) == 4 && !Config::wants_logit_sum) make_opaque(at);
         int column = thread_column((int)at), left = columns_left(column, params.vocab);
         auto bias = (const typename Config::bias_element *)params.bias + column;
@@ -118,7 +118,7 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // Columns past the vocabulary can be neither the maximum nor a term of the sum.
+    // Sets columns past the vocabulary to -inf, so that they are neither the maximum nor a term of the sum.
     template <int some = count> __device__ __forceinline__ static void mask(const LinearLogpParams &params, float *z, int first_column) {
         if (columns_left(first_column, params.vocab) >= 2 * some) return;
         int left = columns_left(thread_column(first_column), params.vocab);
@@ -148,13 +148,13 @@ template <class Config> struct RowStatistics {
         for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
-    // Whether the thread's columns of this tile are around a row's target.
+    // Whether a row's target lies between the thread's first and last columns of this tile, in this lane's columns or another's.
     __device__ __forceinline__ bool is_near_target(int first_column) const {
         int first = thread_column(first_column);
         return (unsigned)columns_left(first, target[0]) < Config::fragment_columns || (unsigned)columns_left(first, target[1]) < Config::fragment_columns;
     }
 
-    // Of the rows that want one, an offset that is no smaller than the largest of the thread's and its neighbours' logits.
+    // Raises the offset of each `wanted` row to at least the largest logit of the four lanes that share it, and rescales the row's sums.
     __device__ __forceinline__ void raise_offsets(float (&largest)[2], const float (&scale)[2], const bool (&wanted)[2]) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -171,7 +171,7 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // From the first columns.
+    // The unit's first offsets, from its first columns.
     __device__ __forceinline__ void find_offset(const float (&z)[count], const float (&scale)[2]) {
         float largest[2];
         bool all[2] = {true, true};
@@ -180,13 +180,13 @@ template <class Config> struct RowStatistics {
     }
 
     __device__ __forceinline__ bool has_large() const { return is_large(offset[0]) || is_large(offset[1]); }
-    // Whether columns from `first_column` on are past the vocabulary, and still among the logits behind the chunks.
+    // Whether some of the tile's columns are past the vocabulary and have not been masked in chunks.
     __device__ __forceinline__ static bool has_end(const LinearLogpParams &params, int first_column) {
         return !masks_by_chunks && columns_left(first_column, params.vocab) < 2 * count;
     }
 
-    // What few tiles need: columns past the vocabulary become -inf, and so does the target's logit, which leaves the row: as it is to the combine where it
-    // stores, with the scale that makes it z2. scales_large: the logits of a large row become its z2, and its scale 1.
+    // Work that only few tiles need. Columns past the vocabulary become -inf. So does the target's logit, which is first stored for the combine (where
+    // `stores`) with the scale that makes it z2. scales_large: in a row with a large offset, the logits are replaced by their z2 and the scale by 1.
     template <bool scales_large> __device__ __forceinline__ void amend(const LinearLogpParams &params, float (&z)[count], ValuesInMemory<count> &in_memory,
                                                                        float (&scale)[2], int first_column, bool stores) {
         if (!rarely(warp_any(has_end(params, first_column) || is_near_target(first_column) || (scales_large && has_large())))) return;
@@ -212,7 +212,7 @@ template <class Config> struct RowStatistics {
         in_memory.take_up(z);
     }
 
-    // A row's terms 2^x and their part of the moment, in four sums of a thread: two of each row.
+    // Sums of a tile's terms 2^x and of their parts of the moment, in four accumulators of each: two for each of the thread's rows.
     struct TileSums {
         float part[4] = {0, 0, 0, 0}, moment_part[4] = {0, 0, 0, 0};
 
@@ -220,7 +220,7 @@ template <class Config> struct RowStatistics {
             float power = exp2_approximate(x);
             part[j] += power;
             if constexpr (Config::wants_entropy) {
-                // 2^x is 0 below -126, and x may be -inf there.
+                // Below -126 2^x is 0, and x may be -inf.
                 moment_part[j] = fmaf(power, fmaxf(x, -126.0f), moment_part[j]);
                 pin_value(moment_part[j]);
             }
@@ -230,7 +230,7 @@ template <class Config> struct RowStatistics {
         __device__ __forceinline__ float moment(int h) const { return moment_part[2 * h] + moment_part[2 * h + 1]; }
     };
 
-    // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+    // Without an offset all logits so far are -inf or NaN: with k = 0 each term 2^z2 is then 0 or NaN, as the sum must be.
     __device__ __forceinline__ float offset_of_terms(int h) const { return offset[h] == -infinity ? 0 : offset[h]; }
 
     __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], TileSums &sums) const {
@@ -239,7 +239,8 @@ template <class Config> struct RowStatistics {
         for (int i = 0; i < count; i++) sums.add(i & 3, fmaf(z[i], scale[(i >> 1) & 1], -k[(i >> 1) & 1]));
     }
 
-    // The sums anew, of rows with terms too large for their offset, from the largest logit of all; a large row's z2 are rounded before the offset leaves them.
+    // Computes the tile's sums again, after raising the offsets of the `wanted` rows to the tile's largest logit. In a row with a large offset, z2 is rounded
+    // before the offset is subtracted (row_offset.cuh).
     __device__ __forceinline__ void add_anew(const float (&z)[count], ValuesInMemory<count> &in_memory, const float (&scale)[2], const bool (&wanted)[2],
                                              TileSums &sums) {
         in_memory.lay_down(z);
@@ -276,21 +277,22 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // Changes some logits by bias, mask and softcap, and takes from them what is asked beside their exponentials.
+    // Applies bias, mask and softcap to `some` logits, and takes from them the requested outputs other than the sums of exponentials.
     template <int some> __device__ __forceinline__ void transform(const LinearLogpParams &params, float *z, const float (&scale)[2], int first_column) {
         if constexpr (Config::has_bias) add_bias<some>(params, z, first_column);
-        // With a softcap for its branch alone, behind which a chunk is not interleaved with the next: 1.5 % of the forward at the power limit.
+        // With a softcap only the branch in mask() matters, which keeps a chunk from being interleaved with the next: 1.5 % of the forward at the power
+        // limit.
         if constexpr (masks_by_chunks) mask<some>(params, z, first_column);
         if constexpr (Config::wants_argmax) find_best<some>(z, first_column);
         if constexpr (Config::has_softcap) {
             Softcap<Config>::of_products(params).template change<some>(z);
-            mask<some>(params, z, first_column); // softcap(-inf) is finite
+            mask<some>(params, z, first_column); // again: softcap(-inf) is finite
         }
         if constexpr (Config::wants_logit_sum) add_logits<some>(params, z, scale, first_column);
     }
 
-    // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
-    // first: this is the unit's first tile.
+    // Adds a tile to the rows' statistics. z: hidden . weight^T of this warp's rows and the columns from first_column on; overwritten. first: this is the
+    // unit's first tile.
     __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, bool first) {
         float scale[2];
         load_scale(params, scale);
@@ -301,7 +303,7 @@ template <class Config> struct RowStatistics {
         if (first) find_offset(z, scale);
         TileSums sums;
         add_exponentials(z, scale, sums);
-        // A row without an offset or of a large one is not done either: with no question asked before the sums, other rows pay nothing for it.
+        // Rows without an offset or with a large one are computed again too. As this is tested only after the sums, it costs the other rows nothing.
         bool wanted[2];
 #pragma unroll
         for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(sums.sum(h) < safe_sum)) || !(fabsf(offset[h]) < large_offset);
@@ -309,7 +311,7 @@ template <class Config> struct RowStatistics {
         add_tile(sums);
     }
 
-    // Leaves the row's totals in all four lanes that share it.
+    // Adds up the statistics of the four lanes that share a row. All four then have the totals.
     __device__ __forceinline__ void finish() {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -341,7 +343,7 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // Into to[0 .. 15] of the warp's rows: for a warp with the same rows and other columns.
+    // Writes the rows' statistics to to[0 .. 15], for a warp that has other columns of the same rows and merges them.
     __device__ __forceinline__ void leave(float (*to)[merge_floats]) const {
         if (lane_index() % 4 != 0) return;
 #pragma unroll

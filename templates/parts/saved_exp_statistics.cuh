@@ -1,17 +1,18 @@
-// The forward's epilogue where the terms 2^(z2 - k) are kept for the gradients: row_statistics with one offset k a row for the whole vocabulary.
+// The forward's epilogue where the exponentials 2^(z2 - k) are saved for the gradients: row_statistics with one offset k for each row's whole vocabulary.
 //
-// The offsets come from the vocabulary's first columns, in a launch of their own. A row with terms too large for its offset is noticed as
-// in row_statistics, its sums go on with another, and its block is run again from the offset that the combine gives it. So what is kept of a
-// row depends on that row alone.
+// A launch of its own computes the offsets, from the vocabulary's first columns. A row with terms too large for its offset is noticed as in row_statistics:
+// its sums continue with a larger offset, the row is marked, and its row block is computed once more with the offset that the combine chooses. So a row's
+// saved exponentials depend on that row alone.
 // Config: those of row_statistics
 
-// What is kept lies in blocks of columns, one below the other: there (row, column) lies at another place. column: a multiple of FLP_SAVED_BLOCK_UNIT.
+// Saved exponentials are stored as blocks of columns, one block below the other. Maps (row, column) of the logits to that matrix. column: a multiple of
+// FLP_SAVED_BLOCK_UNIT.
 struct SavedExpPlace {
     const LinearLogpParams &params;
 
     __device__ __forceinline__ void operator()(int &row, int &column) const {
         u32 at = (u32)column;
-        make_opaque(at); // one box after the other: their places all at once want registers
+        make_opaque(at); // one TMA box after the other: all their places at once would take registers
         int block = (int)((u64)(at / FLP_SAVED_BLOCK_UNIT) * params.saved_block_reciprocal >> 32);
         column = (int)at - block * params.saved_block_columns;
         row += block * params.saved_block_rows;
@@ -24,17 +25,17 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
 
     __device__ __forceinline__ static bool is_row(const LinearLogpParams &params, int row) { return row < row_count<Config>(params); }
 
-    // The launch before the others, of the vocabulary's first columns.
+    // Whether this launch is the first one, which computes the offsets from the vocabulary's first columns.
     __device__ __forceinline__ static bool finds_offsets(const LinearLogpParams &params) { return params.phase == FLP_SAVE_EXP_OFFSETS; }
 
     __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
         Base::begin(params, first);
         if (finds_offsets(params)) return;
         int r = row(Base::own_of_two());
-        Base::for_both(is_row(params, r) ? params.offset[r] : infinity, offset); // behind the last row all terms become 0
+        Base::for_both(is_row(params, r) ? params.offset[r] : infinity, offset); // past the last row: all terms become 0
     }
 
-    // The rows' offsets, with their flags cleared.
+    // Stores the rows' offsets, and clears the overflow flags of the rows and of their row block.
     __device__ __forceinline__ void leave_offsets(const LinearLogpParams &params) const {
         constexpr int block_rows = Config::block_rows * Config::cluster;
         if (Base::first_row % block_rows == 0 && lane_index() == 0) {
@@ -48,21 +49,22 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
         params.overflow[r] = 0;
     }
 
-    // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
+    // Computes the terms, adds them up and saves them. store(value) must call value(i) once for each accumulator i, for those of a row in their order; it may
+    // skip rows past the last.
     template <class Store>
     __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], typename Base::TileSums &sums, Store store) const {
         float k[2] = {Base::offset_of_terms(0), Base::offset_of_terms(1)};
         store([&](int i) { return sums.add(i & 3, fmaf(z[i], scale[(i >> 1) & 1], -k[(i >> 1) & 1])); });
     }
 
-    // z: as for row_statistics. store: that of store_exponentials.
+    // z: as in RowStatistics::absorb. store: as in store_exponentials.
     template <class Store> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, Store store) {
         float scale[2];
         Base::load_scale(params, scale);
 #pragma unroll
         for (int i = 0; i < count; i += Base::unroll_chunk)
             Base::template transform<Base::unroll_chunk>(params, &z[i], scale, column_at(first_column, Base::place(i)));
-        // What is kept needs the z2 of large rows before the sums.
+        // In rows with a large offset, z2 is needed before the exponentials are saved.
         ValuesInMemory<count> in_memory;
         Base::template amend<true>(params, z, in_memory, scale, first_column, !finds_offsets(params));
         if (finds_offsets(params)) {

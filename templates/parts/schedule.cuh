@@ -1,10 +1,15 @@
-// The rows of a tile kernel of linear_logp, and which (row block, split) units of them a persistent block works through, in which order.
+// The static tile scheduler of linear_logp's tile kernels: which units a persistent block (cluster) computes, and in which order.
 //
-// A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
-// that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
-// dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
+// A unit is a row block's tiles of one split of the vocabulary. A big split has several neighbouring tiles, a small one a single tile (params/linear_logp.h).
+// Units are dealt to workers: clusters or, in the ping-pong schedule, each consumer warpgroup of each cluster (unit.cuh).
+//
+// A unit's bits do not depend on the worker that computes it, so the order is free. Within a group of row blocks, rows run fastest: blocks that run at the
+// same time then share weight tiles in the L2, while the group's rows of hidden stay there. The units of big splits are dealt round robin. Workers that get
+// one fewer of these catch up on one-tile units first; the rest is again dealt round robin. (Where blocks ask for their one-tile units instead, tickets.cuh
+// has the dynamic scheduler.)
 // Config: is_packed, block_rows, cluster
-// Where rows lie close together (is_packed), the device alone knows how many there are, and `row` says where each stands in what the caller gave.
+
+// With is_packed the rows are the packed valid rows: only the device knows their number, and params.row has the index of each in the caller's arrays.
 template <class Config> __device__ __forceinline__ i64 row_count(const LinearLogpParams &params) {
     if constexpr (Config::is_packed) return *params.row_count;
     else return params.rows;
@@ -18,23 +23,23 @@ template <class Config> __device__ __forceinline__ int source_row(const LinearLo
 template <class Config, int turns = 1> struct Schedule {
     const LinearLogpParams &params;
     int turn, step = 0;
-    static constexpr bool units_are_tiles = false; // a unit has several
+    static constexpr bool units_are_tiles = false; // a unit may have several tiles
     __device__ __forceinline__ Schedule(const LinearLogpParams &params, int turn = 0) : params(params), turn(turn) {}
 
-    // Few registers hold between units: the rest is cheap to take from the launch again.
+    // Between units only `turn` and `step` are held in registers: everything else is cheap to compute again from the launch's parameters.
     __device__ __forceinline__ int worker() const { return worker_index<Config>(turn); }
     __device__ __forceinline__ static int workers() { return worker_count<Config, turns>(); }
     __device__ __forceinline__ int row_blocks() const {
         return (int)((row_count<Config>(params) + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
     }
 
-    // With the walk of another turn: two in a loop are emitted once.
+    // Swaps the state with the other warpgroup's schedule, so that a loop that alternates between the two contains the code of one.
     __device__ __forceinline__ void exchange(Schedule &other) {
         exchange_values(turn, other.turn);
         exchange_values(step, other.step);
     }
 
-    // index: of a unit among row_blocks x splits units that start at split `base`.
+    // Unit number `index` of the row_blocks x splits units that belong to the splits from `base` on.
     __device__ __forceinline__ void locate(int index, int base, int splits, Unit &unit) const {
         const Split &split = params.split;
         int group_units = params.group * splits;
@@ -51,7 +56,7 @@ template <class Config, int turns = 1> struct Schedule {
     __device__ __forceinline__ int small_units() const { return row_blocks() * (params.split.splits - params.split.big); }
     __device__ __forceinline__ void locate_small(int index, Unit &unit) const { locate(index, params.split.big, params.split.splits - params.split.big, unit); }
 
-    // What each worker has of its own before any small units are asked for: its big units or, where there are none, a small one.
+    // With the dynamic scheduler: the units that a worker has without asking, which are its big ones or, where there are none, one small unit.
     __device__ __forceinline__ bool next_own(Unit &unit) {
         bool has_big = params.split.big > 0;
         int splits = has_big ? params.split.big : params.split.splits, index = worker() + step * workers();
@@ -72,18 +77,18 @@ template <class Config, int turns = 1> struct Schedule {
             return true;
         }
         i -= mine;
-        int idle = late > 0 ? workers() - late : 0; // blocks with one big unit fewer than the others
+        int idle = late > 0 ? workers() - late : 0; // workers with one big unit fewer than the others
         int catch_up = idle > 0 && worker() >= late ? split.big_tiles : 0;
         int index = i < catch_up ? worker() - late + i * idle : idle * split.big_tiles + worker() + (i - catch_up) * workers();
-        // The shared part lies behind the catch-up part: past the end in one is past the end in both.
+        // The units for all come after those for catching up, so an index past the end of either means that no unit is left.
         if (index >= small_units) return false;
         locate(index, split.big, split.splits - split.big, unit);
         return true;
     }
 };
 
-// The units of one launch of linear_logp_save_exp: of all row blocks, or of those with a row that overflowed. That a block's tiles begin at params.first_tile
-// is known here where warpgroups take turns, else to the kernel: the other way round each spills a register.
+// The units of one launch of linear_logp_save_exp: those of all row blocks or, in FLP_SAVE_EXP_AGAIN, of the row blocks in which a row overflowed.
+// params.first_tile is added to the tile's index here in the ping-pong schedule, and in the kernel otherwise: the other way round, each spills a register.
 template <class Config, int turns = 1> struct SaveExpUnits {
     const LinearLogpParams &params;
     Schedule<Config, turns> schedule;
@@ -96,7 +101,7 @@ template <class Config, int turns = 1> struct SaveExpUnits {
 
     __device__ __forceinline__ void exchange(SaveExpUnits &other) { schedule.exchange(other.schedule); }
 
-    // Where only blocks that overflowed are run again, the others' units are passed over.
+    // Skips the units of row blocks that need not be computed again.
     __device__ __forceinline__ bool next(Unit &unit) {
         while (has_any() && schedule.next(unit)) {
             if constexpr (turns > 1) unit.first_tile += params.first_tile;

@@ -1,13 +1,13 @@
-// A segment with logits beyond the softcap, in a thread's own memory: there a loop over them is a loop. In registers it would be a copy of the code for each
-// logit, and few segments need it.
-// Config: as for a segment
+// A segment with logits beyond the softcap's polynomial (softcap.cuh), in a thread's local memory. Few segments have any, and there a loop over the logits
+// need not be unrolled, as it must be over registers.
+// Config: those of logits_segment
 template <class Config> struct SegmentInMemory {
     using Segment = Segment<Config>;
     using Element = typename Config::element;
     static constexpr int elements = Segment::elements, vectors = Segment::vectors;
     alignas(16) float words[4 * vectors];
 
-    // Of a lane's logits; of NaN among others, or of NaN alone, whatever it is.
+    // The largest magnitude of a lane's logits. A NaN among other logits may be passed over.
     __device__ __forceinline__ static float largest_magnitude(const Vector (&data)[vectors]) {
         u32 of_vector[vectors];
 #pragma unroll
@@ -43,7 +43,8 @@ template <class Config> struct SegmentInMemory {
         return {{__float_as_uint(x), __float_as_uint(y), __float_as_uint(z), __float_as_uint(w)}};
     }
 
-    // visit(z, column): a logit before the softcap and its column in the segment, of this lane's elements in the first `left` columns.
+    // Calls visit(z, column) for each of this lane's elements in the segment's first `left` columns: the logit before the softcap, and its column in the
+    // segment.
     template <class Visit> __device__ __forceinline__ void visit(int left, Visit visit) const {
 #pragma unroll 1
         for (int j = 0; j < vectors; j++) {
@@ -55,7 +56,7 @@ template <class Config> struct SegmentInMemory {
         }
     }
 
-    // To all of the lane's elements.
+    // Replaces each of the lane's logits z by change(z).
     template <class Change> __device__ __forceinline__ void change(Change change) {
 #pragma unroll 1
         for (int j = 0; j < vectors; j++) {
@@ -65,8 +66,8 @@ template <class Config> struct SegmentInMemory {
         }
     }
 
-    // The sums, from the largest logit of all, without the one in column `place`. Each vector's terms have a sum of their own: of a lane's 64 in one, many
-    // small ones beside a large one would all be rounded the same way.
+    // The segment's sums, with its largest logit as origin and without the logit in column `place`. Each vector's terms are summed up separately: if all of a
+    // lane's 64 terms went into one sum, many small terms beside a large one would all be rounded in the same direction.
     __device__ __forceinline__ void sum_up(int left, int place, const LogitsScale &scale, LogitsSums &sums) const {
         float largest = -infinity;
         visit(left, [&](float z, int column) {

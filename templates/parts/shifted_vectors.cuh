@@ -1,7 +1,7 @@
-// Vectors of a row that begins at any element: loads and stores at multiples of 16 bytes, between which and the vectors that lie across two shuffles stand.
+// Vectors of rows that begin at any element: memory is accessed in aligned vectors of 16 bytes, which shuffles between lanes shift into the row's vectors.
 // Config: none
 
-// From the aligned word `word` at from: elements `low` .. `high` - 1, counted from `from`; zeros beside them, and nothing else is read.
+// The 32-bit word number `word` from the aligned address `from` on. Only elements `low` .. `high` - 1, counted from `from`, are read; others become 0.
 template <class Element> __device__ __forceinline__ u32 load_word_between(const Element *from, int word, int low, int high) {
     if constexpr (sizeof(Element) == 4) return word >= low && word < high ? ((const u32 *)from)[word] : 0;
     u32 first = 2 * word >= low && 2 * word < high ? ((const u16 *)from)[2 * word] : 0;
@@ -16,7 +16,7 @@ template <class Element> __device__ __forceinline__ Vector load_between(const El
     return vector;
 }
 
-// visit(Words<n>()) for the whole words, 0 .. 3, in `bytes`, 0 .. 15.
+// Calls visit(Words<n>()), where n = 0 .. 3 is the number of whole words in `bytes`, 0 .. 15: it turns a number of words into a constant.
 template <int n> struct Words { static constexpr int count = n; };
 template <class Visit> __device__ __forceinline__ void visit_words(int bytes, Visit visit) {
     if (bytes < 4) visit(Words<0>());
@@ -25,7 +25,7 @@ template <class Visit> __device__ __forceinline__ void visit_words(int bytes, Vi
     else visit(Words<3>());
 }
 
-// The vector that begins `first` words and `bits`, 0 .. 31, behind the start of two, which lie one behind the other.
+// Of two consecutive vectors, the 16 bytes that begin `first` words and `bits`, 0 .. 31, after their start.
 template <int first> __device__ __forceinline__ Vector vector_within(const u32 (&words)[8], int bits) {
     Vector vector;
 #pragma unroll
@@ -33,7 +33,8 @@ template <int first> __device__ __forceinline__ Vector vector_within(const u32 (
     return vector;
 }
 
-// A lane's words `word` .. of its vector and the next lane's; behind the last lane's lies the first lane's next one.
+// Replaces each of a lane's vectors by the 16 bytes that begin `word` words and `bits` after its start. What lies past its end comes from the next lane, for
+// the last lane from the first lane's next vector.
 template <int vectors, int word> __device__ __forceinline__ void shift_words(Vector (&data)[vectors], u32 behind, int bits) {
     int lane = lane_index_reread(), next_lane = (lane + 1) % 32;
     bool is_first = lane == 0, is_last = lane == 31;
@@ -55,14 +56,15 @@ template <int vectors, int word> __device__ __forceinline__ void shift_words(Vec
     }
 }
 
-// Lane l holds the aligned vectors l, 32 + l, ..., and lanes 0 .. 3 in `behind` a word each of the one behind them all. They become what lies
-// `bytes`, 0 .. 15, further on. bytes: of all lanes.
+// Lane l holds the aligned vectors l, 32 + l, ..., and lanes 0 .. 3 each hold in `behind` one word of the vector that follows them all. Replaces each vector
+// by the 16 bytes that begin `bytes`, 0 .. 15, after its start. bytes: the same in all lanes.
 template <int vectors> __device__ __forceinline__ void shift_vectors(Vector (&data)[vectors], u32 behind, int bytes) {
     int bits = bytes % 4 * 8;
     if (bytes != 0) visit_words(bytes, [&](auto words) { shift_words<vectors, decltype(words)::count>(data, behind, bits); });
 }
 
-// The opposite: a lane's words 3 - `word` .. of the vector before it and of its own; before the first lane's lies the last lane's vector before.
+// The opposite of shift_words: replaces each of a lane's vectors by the 16 bytes that begin `word` words and `bits` before its start. What lies before it
+// comes from the previous lane, for the first lane from the last lane's previous vector.
 template <int vectors, int word> __device__ __forceinline__ void unshift_words(Vector (&data)[vectors], int bits) {
     int lane = lane_index_reread(), previous_lane = (lane + 31) % 32;
     bool is_last = lane == 31;
@@ -81,8 +83,8 @@ template <int vectors, int word> __device__ __forceinline__ void unshift_words(V
     }
 }
 
-// Turns vectors that begin `bytes`, 0 .. 15, behind aligned ones into the aligned ones that they lie in. The last lane's last elements are in none of
-// these, and what stands before the first lane's first ones is of no use.
+// The opposite of shift_vectors: turns vectors that begin `bytes`, 0 .. 15, after an aligned address into the aligned vectors. Of the last lane's last
+// vector, the elements past the last aligned vector are lost; of the first lane's first vector, the elements before the row's data are meaningless.
 template <int vectors> __device__ __forceinline__ void unshift_vectors(Vector (&data)[vectors], int bytes) {
     int bits = bytes % 4 * 8;
     if (bytes != 0) visit_words(bytes, [&](auto words) { unshift_words<vectors, decltype(words)::count>(data, bits); });

@@ -1,14 +1,15 @@
 // The softcap of logits, cap tanh(z / cap), and its derivative by z, 1 - tanh^2.
 //
-// Where |z| < 0.6 cap, as nearly all logits of a model that was trained with a softcap are, tanh(x) / x is a polynomial in x^2, with neither an exponential
-// nor a reciprocal: 1 + x^2 P(x^2), P by least squares on Chebyshev nodes of that interval; relative error below 1.6e-7. Beyond it is (1 - e) / (1 + e) with
-// e = exp(-2 |x|), where 1 - e loses at most one bit; below 4e-7. NaN stays NaN.
-// Config: of linear operators has_bias, correction
+// With x = z / cap: for |x| < 0.6, "within" the softcap, as nearly all logits of a model trained with a softcap are, tanh(x) / x is the polynomial 1 + x^2
+// P(x^2), which needs neither an exponential nor a reciprocal. P is a least-squares fit on Chebyshev nodes of that interval; the relative error is below
+// 1.6e-7. "Beyond", tanh |x| is (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit; the relative error is below 4e-7. NaN stays NaN.
+// Config: for linear operators has_bias, correction
 template <class Config> struct Softcap {
     float cap, inverse; // 1 / cap
-    float factor = 1;   // a constant, by which the numbers that are given still have to be multiplied to be logits
+    float factor = 1;   // a compile-time constant by which the arguments z must still be multiplied to be logits
 
-    // Of what the tensor cores leave, or, where a bias has been added, of logits.
+    // The softcap of a kernel's accumulators, to which the correction has not been applied yet (row_statistics.cuh), or, where a bias has been added, of
+    // logits.
     template <class Params> __device__ __forceinline__ static Softcap of_products(const Params &params) {
         return {params.softcap, params.inverse_softcap, Config::has_bias ? 1 : Config::correction};
     }
@@ -20,10 +21,10 @@ template <class Config> struct Softcap {
         return fmaf(s, p, factor);
     }
 
-    // NaN is not.
+    // False for NaN.
     __device__ __forceinline__ bool is_within(float z) const { return fabsf(argument(z)) < 0.6f; }
 
-    // Of one that is. Of -inf, which is not, it is -inf: by that a sum leaves out what it has in a logit's place.
+    // The softcap of a logit within. -inf, which is not within, also gives -inf here: logits that are to be left out of a sum are replaced by -inf.
     __device__ __forceinline__ float of_within(float z) const { return rounded_product(z, tangent_ratio(argument(z))); }
     __device__ __forceinline__ float of_within(float z, float &slope) const {
         float capped = of_within(z), tangent = capped * inverse;
@@ -31,14 +32,14 @@ template <class Config> struct Softcap {
         return capped;
     }
 
-    // Of one that is not; slope: from e, since the difference has few bits where the tangent is near 1.
+    // The softcap of a logit beyond. slope: computed from e, as 1 - tanh^2 would have few bits where tanh is near 1.
     __device__ __forceinline__ float of_beyond(float z, float &slope) const {
         float x = argument(z), e = exp2_approximate(-2.8853900817779268f * fabsf(x)), by = reciprocal_approximate(1 + e);
         slope = 4 * e * by * by;
         return rounded_product(cap, copysignf((1 - e) * by, x));
     }
 
-    // Of any, without a branch.
+    // The softcap of any logit, without a branch.
     __device__ __forceinline__ float of(float z, float &slope) const {
         float slope_beyond, beyond = of_beyond(z, slope_beyond), within = of_within(z, slope);
         slope = is_within(z) ? slope : slope_beyond;
@@ -56,7 +57,7 @@ template <class Config> struct Softcap {
         return largest;
     }
 
-    // Of a warp's. Where none is beyond, they take a third of the instructions; their bits are the same.
+    // Replaces `count` logits of each lane by their softcaps. Where none of the warp's is beyond, this takes a third of the instructions, for the same bits.
     template <int count> __device__ __forceinline__ void change(float *z) const {
         if (warp_any(!is_within(largest_magnitude(z, count)))) {
 #pragma unroll

@@ -1,7 +1,7 @@
 // A row's target, and whether it is ignored.
 // Config: none
 
-// Whether a target is ignored, by any parameters that say so: without `ignores` none is.
+// params: any struct with ignores and ignore_index. Without `ignores` no target is ignored.
 template <class Params> __device__ __forceinline__ bool is_ignored(const Params &params, i64 target) { return params.ignores && target == params.ignore_index; }
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {

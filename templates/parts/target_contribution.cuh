@@ -1,8 +1,12 @@
-// What the targets contribute to a tile of a product: their derivatives (params/rows.h) are 0 in A and B, and out += derivative . (a row of the other
-// operand) is added here, in fp32.
+// The targets' contribution to a tile of a product, in fp32. The derivatives by the targets' logits are kept apart and are 0 in dlogit (params/rows.h), so
+// out += derivative . (a row of the other operand) is added here for each target.
+//
+// How out's rows and columns relate to the targets: targets_of_rows, each row of out has one target of its own (grad_hidden); targets_in_rows, out's rows are
+// vocabulary entries (grad_weight [V, D]); targets_in_columns, its columns are (grad_weight [D, V]). In the latter two, the targets in a tile are found in
+// the list of targets that is sorted by vocabulary entry.
 // Config: element, fragment_columns, b_transposed, takes_factors, targets_of_rows, targets_in_rows, targets_in_columns
 
-// The first of the sorted targets that is `target` or more. By a warp: each step looks at 32 of them.
+// The index of the first of the sorted targets that is `target` or more. Called by a warp, which looks at 32 of them in each step of the search.
 __device__ __forceinline__ int first_sorted(const SortedTarget *sorted, int count, int target) {
     int low = 0, high = count;
     while (low < high) {
@@ -14,7 +18,7 @@ __device__ __forceinline__ int first_sorted(const SortedTarget *sorted, int coun
     return low;
 }
 
-// The targets' part of a fragment of 16 rows (row_statistics.cuh) with its corner at (row, column) of out.
+// The targets' contribution to a fragment (row_statistics.cuh) whose first row and column in out are (row, column).
 template <class Config> struct TargetContribution {
     static constexpr int count = Config::fragment_columns / 2;
     using element = typename Config::element;
@@ -22,24 +26,24 @@ template <class Config> struct TargetContribution {
     int rows, targets, row, column;
     float factor;
 
-    // targets: how many there are.
+    // targets: the number of all targets.
     __device__ __forceinline__ TargetContribution(const MatrixProductParams &params, int rows, int targets, int row, int column)
         : params(params), rows(rows), targets(targets), row(row), column(column), factor(Config::takes_factors && params.factor ? *params.factor : 1) {}
 
-    // B itself is the other operand of rows with targets of their own; where it does not lie [inner, columns], a row of that is a column in memory.
+    // With targets_of_rows the other operand is B. If B is stored [columns, inner], the elements of one of its rows are a stride apart in memory.
     static constexpr bool strides_within = Config::targets_of_rows && !Config::b_transposed;
 
-    // Element (i, k) of the other operand.
+    // The address of element (i, k) of the other operand.
     __device__ __forceinline__ const element *other(i64 i, i64 k) const {
         return (const element *)params.others + (strides_within ? i + k * params.others_stride : i * params.others_stride + k);
     }
 
-    // Two neighbours in one load: the columns are even.
+    // Whether two neighbouring elements can be loaded at once. (A thread's first column is even.)
     __device__ __forceinline__ bool has_pairs() const {
         return !strides_within && sizeof(element) == 2 && ((u64)params.others | (u64)params.others_stride * sizeof(element)) % 4 == 0;
     }
 
-    // Row i of the other operand onto row h of the thread's two.
+    // Adds `by` times row i of the other operand to row h of the thread's two.
     template <int h> __device__ __forceinline__ void add_row(float (&d)[count], float by, int i) const {
         int c = column_at(column, 2 * (lane_index_reread() % 4)), left = columns_left(c, params.columns);
         const element *from = other(i, c);
@@ -56,7 +60,7 @@ template <class Config> struct TargetContribution {
         }
     }
 
-    // All of the thread's columns are there.
+    // The same where all of the thread's columns lie within the matrix and pairs can be loaded.
     template <int h> __device__ __forceinline__ static void add_pairs(float (&d)[count], float by, const u32 *from) {
 #pragma unroll
         for (int j = h * 2; j < count; j += 4) {
@@ -67,21 +71,22 @@ template <class Config> struct TargetContribution {
         }
     }
 
-    // out's rows are the targets' own.
+    // targets_of_rows.
     __device__ __forceinline__ void add_of_rows(float (&d)[count]) const {
         int r = row + lane_index_reread() / 4;
         if (r < rows) add_row<0>(d, params.targets[r].derivative * factor, params.targets[r].target);
         if (r + 8 < rows) add_row<1>(d, params.targets[r + 8].derivative * factor, params.targets[r + 8].target);
     }
 
-    // The thread's two elements of row i of the other operand, where out's columns are vocabulary entries; zeros for i < 0.
+    // For targets_in_columns: the elements of row i of the other operand that belong to the thread's two rows of out; zeros for i < 0.
     __device__ __forceinline__ void pick(int i, float (&x)[2]) const {
         int r = row + lane_index_reread() / 4;
         x[0] = i >= 0 && r < rows ? to_float(*other(i, r)) : 0;
         x[1] = i >= 0 && r + 8 < rows ? to_float(*other(i, r + 8)) : 0;
     }
 
-    // by x onto the fragment's column `to`, one lane's of four, which is in [8 low, 8 high), as all lanes have it.
+    // Adds `by` times x to the fragment's column `to`, which one of the four lanes of a row has. A binary search with uniform branches (`to` is the same in
+    // all lanes and in [8 low, 8 high)) finds the accumulator, as registers cannot be indexed.
     template <int low = 0, int high = count / 4> __device__ __forceinline__ static void put(float (&d)[count], int to, float by, const float (&x)[2]) {
         if constexpr (high - low > 1) {
             constexpr int middle = (low + high) / 2;
@@ -95,7 +100,7 @@ template <class Config> struct TargetContribution {
         }
     }
 
-    // The targets among `size` from `first` on: each(target - first, its derivative, its row), one after the other.
+    // Calls each(target - first, its derivative, its row) for the targets among the `size` vocabulary entries from `first` on, one after the other.
     template <class Each> __device__ __forceinline__ void visit(int first, int size, Each each) const {
         for (int at = first_sorted(params.sorted_targets, targets, first); at < targets; at += 32) {
             int mine = at + lane_index();
@@ -109,7 +114,7 @@ template <class Config> struct TargetContribution {
         }
     }
 
-    // out's rows are vocabulary entries.
+    // targets_in_rows.
     __device__ __forceinline__ void add_in_rows(float (&d)[count]) const {
         int line = lane_index_reread() / 4;
         visit(column_at(params.first_target, row), 16, [&](int distance, float by, int i) {
@@ -118,7 +123,7 @@ template <class Config> struct TargetContribution {
         });
     }
 
-    // out's columns are.
+    // targets_in_columns.
     __device__ __forceinline__ void add_in_columns(float (&d)[count]) const {
         visit(column_at(params.first_target, column), Config::fragment_columns, [&](int distance, float by, int i) {
             float x[2];

@@ -1,15 +1,16 @@
-// The backward's epilogue: from accumulator tiles to the loss' derivative by each logit.
+// The backward's epilogue: from accumulator tiles to the derivatives of the loss by the logits.
 //
-// The derivative by the target's logit leaves for RowTarget (params/rows.h), and is 0 here.
-// Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
+// The derivative by the target's logit is stored apart, in RowTarget (params/rows.h), and is 0 in the tile. So are those of columns past the vocabulary and
+// of rows past the last valid one.
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
+
 // softcap.cuh, emitted where Config::has_softcap.
 template <class Config> struct Softcap;
 
 template <class Config> struct TileGradLogits {
-    static constexpr int count = Config::fragment_columns / 2; // accumulators
-    // What options ask of each logit goes by chunks: the branch in each is where the compiler cannot interleave one chunk with the next, for which there are
-    // no registers.
+    static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    // What options do with each logit is done in chunks of accumulators: the branch in each chunk keeps the compiler from interleaving it with the next, for
+    // which there are no registers.
     static constexpr bool by_chunks = Config::has_bias || Config::has_softcap || Config::wants_entropy || Config::wants_logit_sum;
     static constexpr int unroll_chunk = by_chunks ? 16 : count;
     static_assert(count % unroll_chunk == 0, "whole chunks");
@@ -22,11 +23,11 @@ template <class Config> struct TileGradLogits {
         for (int h = 0; h < 2; h++) row[h] = params.gradient[first_row + lane_index_reread() / 4 + 8 * h];
     }
 
-    // Accumulator i's column, from the first one on. All comparisons are of this constant with a distance: the columns themselves would
-    // need as many registers.
+    // Accumulator i's column relative to the thread's first one. Comparisons are of this compile-time constant with a distance: the columns themselves would
+    // take a register each.
     __device__ __forceinline__ static constexpr int offset(int i) { return (i / 4) * 8 + (i & 1); }
 
-    // z: hidden . weight^T of this warp's rows and the columns from first_column on; becomes the derivative.
+    // Replaces z, which is hidden . weight^T of this warp's rows and the columns from first_column on, by the derivatives.
     __device__ __forceinline__ void transform(const GradLogitsParams &params, float (&z)[count], int first_column) const {
         constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
         float scale[2] = {row[0].scale * correction, row[1].scale * correction};
@@ -38,7 +39,7 @@ template <class Config> struct TileGradLogits {
     __device__ __forceinline__ void transform_chunk(const GradLogitsParams &params, float *z, const float (&scale)[2], int column) const {
         if constexpr (Config::has_bias) add_bias(params, z, column);
         bool is_special = rarely(warp_any(is_near_target(column) || has_masked(params, column)));
-        bool is_beyond = false; // the softcap, some logit
+        bool is_beyond = false; // some logit is beyond the softcap's polynomial (softcap.cuh)
         if constexpr (Config::has_softcap) is_beyond = has_beyond(params, z);
         ValuesInMemory<unroll_chunk> in_memory;
         if (is_special) take_out(params, z, in_memory, scale, column);
@@ -54,13 +55,13 @@ template <class Config> struct TileGradLogits {
                 z[i] = derivative<false>(params, z[i], scale[h], row[h], column_at(column, offset(i)));
             }
         }
-        // The derivatives of what has been taken out are 0 by themselves in all other kernels.
+        // In all other kernels, the derivatives of what take_out() has removed are 0 already.
         if constexpr (Config::has_softcap || Config::wants_logit_sum) {
             if (is_special) clear(params, z, in_memory, column);
         }
     }
 
-    // Whether the thread's columns have a row's target among them.
+    // Whether a row's target lies between the chunk's first and last columns.
     __device__ __forceinline__ bool is_near_target(int column) const {
         return (unsigned)columns_left(column, row[0].target) <= offset(unroll_chunk - 1) ||
                (unsigned)columns_left(column, row[1].target) <= offset(unroll_chunk - 1);
@@ -70,9 +71,9 @@ template <class Config> struct TileGradLogits {
         return !Softcap<Config>::of_products(params).is_within(Softcap<Config>::largest_magnitude(z, unroll_chunk));
     }
 
-    // What few warps meet. The target's derivative leaves, by what only it needs of the row; its logit and those of columns past the vocabulary become -inf,
-    // of which nothing is left (with a softcap, which makes something of it, any number does: clear), and 0 those of rows without a target, whose
-    // coefficients are 0.
+    // Work that few warps need. Stores the target's derivative, which needs coefficients of the row that no other logit does. Then sets the target's logit
+    // and those of columns past the vocabulary to -inf, so that their derivatives become 0; with a softcap, which maps -inf to a finite number, to 0, and
+    // clear() sets the derivatives. The logits of rows without a target, past the last valid row, become 0; such a row's coefficients are 0.
     __device__ __forceinline__ void take_out(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, const float (&scale)[2],
                                              int column) const {
         constexpr float nothing = Config::has_softcap ? 0 : -infinity;
@@ -95,12 +96,12 @@ template <class Config> struct TileGradLogits {
         in_memory.take_up(z);
     }
 
-    // Columns past the vocabulary, whose products are of nothing; and behind the last valid row, rows without a target.
+    // Whether the chunk has columns past the vocabulary, or rows past the last valid one, which have no target.
     __device__ __forceinline__ bool has_masked(const GradLogitsParams &params, int column) const {
         return columns_left(column, params.vocab) <= offset(unroll_chunk - 1) || row[0].target < 0 || row[1].target < 0;
     }
 
-    // These and the targets: 0 where softcap and smoothing would make something of them.
+    // Sets the derivatives of these, and of the targets, to 0, where softcap or label smoothing would have made them something else.
     __device__ __forceinline__ void clear(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, int column) const {
         in_memory.lay_down(z);
         int left = columns_left(column, params.vocab), target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};
@@ -124,7 +125,7 @@ template <class Config> struct TileGradLogits {
         }
     }
 
-    // p's part, 2^x (prob_coefficient + entropy_coefficient x), which is 0 where p is: 2^x is from x = -126 down.
+    // The part of the derivative that is proportional to p: 2^x (prob_coefficient + entropy_coefficient x). It is 0 where p is, as 2^x is for x below -126.
     template <bool has_large> __device__ __forceinline__ static float prob_derivative(float z, float scale, const RowGradient &row) {
         bool large = has_large && is_large(row.offset);
         if constexpr (has_large) {
@@ -132,12 +133,12 @@ template <class Config> struct TileGradLogits {
             scale = large ? 1 : scale;
         }
         float x = fmaf(z, scale, -row.offset), factor = row.prob_coefficient;
-        if constexpr (has_large) x = large && x > 0 ? 0 : x; // by the rounding of a given lse, which may be many powers
+        if constexpr (has_large) x = large && x > 0 ? 0 : x; // only the rounding of an lse from the caller, which may be many powers, makes x > 0
         if constexpr (Config::wants_entropy) factor = fmaf(row.entropy_coefficient, fmaxf(x, -150.0f), factor);
         return exp2_approximate(x) * factor;
     }
 
-    // And what a loss of all logits adds, by the weight of column v's class.
+    // Adds the derivative of the sum of all logits (label smoothing), times the class weight of column v.
     __device__ __forceinline__ static float with_uniform(const GradLogitsParams &params, float derivative, const RowGradient &row, int v) {
         if constexpr (!Config::wants_logit_sum) return derivative;
         float weight = 1;
@@ -146,7 +147,7 @@ template <class Config> struct TileGradLogits {
         return fmaf(row.uniform_coefficient, weight, derivative);
     }
 
-    // By a logit that is not the target's. is_any: of a large row, or beyond the softcap.
+    // The derivative by a logit other than the target's. is_any: the row's offset may be large, or the logit beyond the softcap's polynomial.
     template <bool is_any>
     __device__ __forceinline__ static float derivative(const GradLogitsParams &params, float z, float scale, const RowGradient &row, int v) {
         if constexpr (Config::has_softcap) {
@@ -157,7 +158,7 @@ template <class Config> struct TileGradLogits {
         return with_uniform(params, prob_derivative<is_any>(z, scale, row), row, v);
     }
 
-    // By the target's.
+    // The derivative by the target's logit.
     __device__ __forceinline__ static float target_derivative(const GradLogitsParams &params, float z, float scale, const RowGradient &row) {
         float slope = 1;
         if constexpr (Config::has_softcap) z = Softcap<Config>::of_products(params).of(z, slope);

@@ -1,7 +1,7 @@
-// What the emitted TokenLoss is made of.
+// Types and functions that the emitted struct TokenLoss uses (gen/token_loss.lua).
 // Config: none
 
-// What a token loss sees of its row, and what it makes of it.
+// The inputs of a token loss for one row; below, its results: the loss and its derivatives.
 struct TokenLossRow {
     float logp, lse, entropy, uniform, class_weight;
     float input[8];
@@ -11,6 +11,6 @@ struct TokenLossResult {
     float loss, by_logp, by_lse, by_entropy, by_uniform;
 };
 
-// The first of two equal numbers; NaN if one is.
+// The smaller (larger) number, of two equal ones the first; NaN if either is NaN.
 __device__ __forceinline__ float token_minimum(float a, float b) { return b < a || b != b ? b : a; }
 __device__ __forceinline__ float token_maximum(float a, float b) { return b > a || b != b ? b : a; }

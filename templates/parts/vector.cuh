@@ -6,7 +6,7 @@ struct alignas(8) HalfVector {
 
 template <class Element> constexpr int vector_elements = 16 / (int)sizeof(Element);
 
-// Loads from memory that is read once. bytes: what every address is a multiple of, 16, 8, 4 or 2.
+// Loads a vector that is read once. bytes: the alignment of the address, 16, 8, 4 or 2, which is also the width of the loads.
 template <int bytes> __device__ __forceinline__ Vector load_words(const void *from) {
     static_assert(bytes == 16 || bytes == 8 || bytes == 4 || bytes == 2, "an access of the hardware");
     Vector vector;
@@ -23,7 +23,7 @@ template <int bytes> __device__ __forceinline__ Vector load_words(const void *fr
     return vector;
 }
 
-// The first `valid` elements, zeros behind them: nothing else is read.
+// Loads the first `valid` elements and nothing else; the others become zeros.
 template <class Element> __device__ __forceinline__ Vector load_some(const Element *from, int valid) {
     Vector vector;
 #pragma unroll
@@ -38,7 +38,7 @@ template <class Element> __device__ __forceinline__ Vector load_some(const Eleme
     return vector;
 }
 
-// Whatever the address: it is asked here, for all threads alike. valid: how many elements there are from here on.
+// Loads a vector from any address, whose alignment is tested here. valid: the number of elements from here to the row's end; past it come zeros.
 template <class Element> __device__ __forceinline__ Vector load_anywhere(const Element *from, int valid) {
     if (valid >= vector_elements<Element> && (u64)from % 16 == 0) return *(const Vector *)from;
     if (valid <= 0) return Vector{{0, 0, 0, 0}};
@@ -57,7 +57,7 @@ template <class Element> __device__ __forceinline__ void widen(const Vector &vec
     }
 }
 
-// Rounded to the nearest.
+// Rounds to nearest even.
 template <class Element> __device__ __forceinline__ Vector narrow(const float (&values)[vector_elements<Element>]) {
     Vector vector;
 #pragma unroll
@@ -68,14 +68,14 @@ template <class Element> __device__ __forceinline__ Vector narrow(const float (&
     return vector;
 }
 
-// The first `valid` elements of it, whatever the address.
+// Stores the first `valid` elements to any address.
 template <class Element> __device__ __forceinline__ void store_anywhere(const Vector &vector, Element *to, int valid) {
     constexpr int elements = vector_elements<Element>;
     if (valid >= elements && (u64)to % 16 == 0) {
         *(Vector *)to = vector;
         return;
     }
-    Vector left = vector; // shifted: a loop compiles in a fraction of the time of a store for each element
+    Vector left = vector; // is shifted, in a loop: it compiles in a fraction of the time that an unrolled store of each element takes
 #pragma unroll 1
     for (int i = 0; i < min(valid, elements); i++) {
         if constexpr (sizeof(Element) == 4) {
@@ -90,7 +90,7 @@ template <class Element> __device__ __forceinline__ void store_anywhere(const Ve
     }
 }
 
-// `count` elements, those from `valid` on as zeros, whatever the address.
+// Loads `count` elements from any address as fp32; those from `valid` on become zeros.
 template <class Element, int count> __device__ __forceinline__ void load_floats(const Element *from, int valid, float (&values)[count]) {
     constexpr int elements = vector_elements<Element>;
     if constexpr (count % elements == 0) {

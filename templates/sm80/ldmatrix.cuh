@@ -1,7 +1,7 @@
 // Shared memory to matrix fragments: PTX ISA, "ldmatrix".
 // Config: none
 
-// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones): lane l names row l % 8 of matrix l / 8, and receives of each
+// Loads four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones): lane l passes the address of row l % 8 of matrix l / 8, and receives from each
 // matrix the 32 bits at row l / 4, position l % 4.
 __device__ __forceinline__ void ldmatrix(u32 (&d)[4], u32 row_address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

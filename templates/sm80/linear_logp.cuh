@@ -1,4 +1,4 @@
-// linear_logp forward on any GPU from sm_80 on: hidden (A) times weight (B), statistics of each row.
+// linear_logp's forward on any GPU from sm_80 on: the mainloop multiplies hidden (A) by weight (B), the epilogue computes statistics of each row.
 // Config: inner_size, and those of tile_kernel, schedule and warp_statistics
 template <class Config> struct LinearLogp : TileKernel<Config, StatisticsShared<Config>> {
     const LinearLogpParams &params;

@@ -1,4 +1,4 @@
-// The derivative of the loss by a chunk of the logits on any GPU from sm_80 on: hidden (A) times weight (B), from logits to derivatives, a store.
+// The derivatives of the loss by a chunk of the logits on any GPU from sm_80 on: hidden (A) times weight (B), then from logits to derivatives, then a store.
 // Config: inner_size, and those of tile_kernel, product_tiles, tile_grad_logits and tile_store
 template <class Config> struct GradLogitsShared { Stages<Config> stages; };
 
@@ -23,7 +23,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, GradLog
         const OutMatrix<Out> out = {(Out *)params.out, params.out_stride, rows, params.columns};
 #pragma unroll
         for (int i = 0; i < blocks; i++) {
-            TileGradLogits<Config> gradients; // read here rather than held through the products
+            TileGradLogits<Config> gradients; // loaded here rather than held in registers during the products
             gradients.begin(params, row + 16 * i);
             gradients.transform(params, d[i], column_at(params.first_column, column));
             TileStore<Config>::store(out, d[i], row + 16 * i, column);

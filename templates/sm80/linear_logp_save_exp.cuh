@@ -1,14 +1,14 @@
-// linear_logp forward on any GPU from sm_80 on that keeps the terms of each row's sum, for the gradients: [rows, saved exponentials columns] of 2^(z2 - k).
+// linear_logp's forward on any GPU from sm_80 on, which also saves the exponentials 2^(z2 - k) of the first columns for the gradients.
 //
-// The warps that share a row begin with one offset. One of them may go on with another; where they merge, the larger one stays, and that the
-// row has left its offset is noted there, once.
+// The warps that share a row all begin with the row's offset. One of them may have to raise it; when their statistics are merged, the largest offset remains,
+// and it is noted then, once, that the row has left its offset.
 // Config: inner_size, and those of tile_kernel, save_exp_units, warp_statistics, saved_exp_statistics and tile_store
 template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpStatistics<Config>> {
     using WarpStatistics<Config, SavedExpStatistics<Config>>::row_blocks;
     using WarpStatistics<Config, SavedExpStatistics<Config>>::statistics;
 
     template <int count> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int column) {
-        if (statistics[0].finds_offsets(params) && warp_index() % Config::warps_across > 0) return; // the first of them has the first columns
+        if (statistics[0].finds_offsets(params) && warp_index() % Config::warps_across > 0) return; // only the first warp has the first columns
         using Out = typename Config::out_element;
         static_assert(Config::fragment_columns % FLP_SAVED_BLOCK_UNIT == 0, "a fragment lies in one block");
         int first = 0, to = column, width = params.saved_block_columns;

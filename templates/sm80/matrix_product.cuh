@@ -1,4 +1,4 @@
-// out (+)= A B on any GPU from sm_80 on: the product, its factors, what the targets contribute, a store.
+// out (+)= factor A B on any GPU from sm_80 on: the mainloop, then an epilogue that applies the factors, adds the targets' contribution and stores.
 // Config: adds, takes_factors, and those of tile_kernel, product_tiles, target_contribution and tile_store
 template <class Config> struct MatrixProductShared { Stages<Config> stages; };
 
@@ -10,7 +10,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductS
 
     __device__ __forceinline__ MatrixProduct(const MatrixProductParams &params)
         : params(params), rows(counted(params.row_count, params.rows)), inner(counted(params.inner_count, params.inner)) {
-        if (Config::adds && inner == 0) rows = 0; // nothing to add: out is not even read
+        if (Config::adds && inner == 0) rows = 0; // nothing to add: no tile is computed, and out is not read
     }
 
     __device__ __forceinline__ OperandMatrices<element> operands() const {

@@ -1,7 +1,7 @@
-// A stage's two operand tiles in shared memory, and how global memory gets there.
+// A stage's two operand tiles in shared memory, swizzled, and their asynchronous copies from global memory.
 //
-// A line is one row of the operand as it lies in memory, cut into 16-byte chunks; the chunk's place is its index xor a
-// function of the line, so that the eight lines an ldmatrix reads (or the four steps of K that fp32 fragments read) lie in different banks.
+// A line is a row of the operand as stored in memory, cut into 16-byte chunks. A chunk's place in the line is its index xor a function of the line (the
+// swizzle), so that the eight lines that an ldmatrix reads, or the four steps of K that fp32 fragments read, are in different banks.
 // Config: element, threads, block_rows, block_columns, block_inner, a_transposed, b_transposed, vector_bytes
 template <class Element, int line_elements, int line_count> struct SharedTile {
     static constexpr int element_bytes = sizeof(Element);
@@ -13,10 +13,11 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
         int mix = chunks == 4 ? (line >> 1) & 3 : element_bytes == 4 ? (line & 3) * 2 : line & 7;
         return line * line_bytes + ((chunk ^ mix) << 4);
     }
-    // As place(base + line, chunk) for a base that is a multiple of 8, over which the mix repeats: one address serves many bases.
+    // The same as place(base + line, chunk), for a base that is a multiple of 8, the period of `mix`: place(line, chunk) is then computed once for many
+    // bases.
     __device__ __forceinline__ static int place(int base, int line, int chunk) { return base * line_bytes + place(line, chunk); }
 
-    // from: the tile's corner; lines, columns: how much of the operand lies from there on; the rest becomes zero.
+    // Copies a tile. from: the tile's first element; lines, columns: the operand's extent from there on. What lies past it becomes 0.
     template <int threads, int vector_bytes> __device__ __forceinline__ static void load(u32 to, const Element *from, i64 stride, i64 lines, i64 columns) {
         constexpr int total = chunks * line_count;
         static_assert(total % threads == 0, "every thread copies as many chunks");
@@ -27,7 +28,7 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
             int line = index / chunks, chunk = index % chunks;
             i64 left = line < lines ? (columns - chunk * (16 / element_bytes)) * element_bytes : 0;
             int valid = left <= 0 ? 0 : left < 16 ? (int)left : 16;
-            // An address is formed, and read, only where something is valid.
+            // An address is computed and read only where it lies within the operand.
             const u8 *source = (const u8 *)(valid > 0 ? from + line * stride + chunk * (16 / element_bytes) : from);
             load_chunk<vector_bytes>(to + place(line, chunk), source, valid);
         }
@@ -41,7 +42,7 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
                 cp_async<vector_bytes>(to + b, part > 0 ? source + b : source, part);
             }
         } else {
-            // Rows at odd multiples of two bytes: no asynchronous copy is that narrow.
+            // Rows that are aligned to two bytes only: no asynchronous copy is that narrow.
             u32 words[4];
 #pragma unroll
             for (int w = 0; w < 4; w++) {
@@ -54,8 +55,8 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
     }
 };
 
-// The two matrices of a product: A [rows, inner], or [inner, rows] where it lies transposed; B [columns, inner], or [inner, columns]. Strides are those of
-// memory. Nothing is read outside the matrices: there the tiles are zero.
+// The two matrices of a product: A is stored [rows, inner] or, with a_transposed, [inner, rows]; B is stored [columns, inner] or, with b_transposed, [inner,
+// columns]. Strides are in elements, from row to row as stored. Nothing is read outside the matrices: there the tiles are zero.
 template <class Element> struct OperandMatrices {
     const Element *a, *b;
     i64 a_stride, b_stride;
@@ -72,7 +73,7 @@ template <class Config> struct Operands {
     static constexpr int stage_bytes = TileA::bytes + TileB::bytes;
     static constexpr int chunks = Config::block_inner * (int)sizeof(element) / 16; // of the inner size
 
-    // Lines run along the inner size, or, swapped, across it. outer: the row or column of the tile's corner, of outer_size.
+    // swaps: the tile's lines are steps of the inner size, instead of running along it. outer: the tile's first row (or column), of outer_size.
     template <class Tile, bool swaps>
     __device__ __forceinline__ static void load_tile(u32 to, const element *from, i64 stride, i64 outer, i64 outer_size, int k, int inner) {
         if constexpr (swaps) Tile::template load<Config::threads, Config::vector_bytes>(to, from + k * stride + outer, stride, inner - k, outer_size - outer);

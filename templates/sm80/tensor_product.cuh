@@ -23,7 +23,7 @@ template <class Config> struct StageProduct {
             for (int i = 0; i < row_blocks; i++) load_a(a[i], stage, lane, row + 16 * i, chunk);
 #pragma unroll
             for (int j = 0; j < column_pairs; j++) {
-                u32 b[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
+                u32 b[4]; // columns 0-7: first and second half of K; columns 8-15: first and second half of K
                 load_b(b, stage + TileA::bytes, lane, column + 16 * j, chunk);
 #pragma unroll
                 for (int i = 0; i < row_blocks; i++) {
@@ -34,8 +34,8 @@ template <class Config> struct StageProduct {
         }
     }
 
-    // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
-    // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
+    // fp32 as three tf32 products: a_low b + a b_low + a b. The tensor cores truncate what they accumulate, which over a long inner size would cost fp32 its
+    // accuracy. So they sum only a stage's products, small ones first (low x low is below fp32's last bit), and ordinary additions sum the stages.
     template <int count> __device__ __forceinline__ static void multiply_split(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         constexpr int steps = Operands<Config>::chunks / step_chunks;
         int lane = lane_index_reread();
@@ -77,7 +77,7 @@ template <class Config> struct StageProduct {
         }
     }
 
-    // chunk: of the inner size.
+    // Loads A's fragment of 16 rows from `row` on. chunk: the first 16-byte chunk along the inner size.
     __device__ __forceinline__ static void load_a(u32 (&a)[4], u32 tile, int lane, int row, int chunk) {
         if constexpr (!Config::a_transposed) {
             ldmatrix(a, tile + TileA::place(row, lane % 16, chunk + lane / 16));
@@ -89,7 +89,7 @@ template <class Config> struct StageProduct {
         }
     }
 
-    // fp32 in a tile whose lines are steps of the inner size: this lane's row (or column), and its step of those four in half `half`.
+    // For fp32 in a tile whose lines are steps of the inner size: the element of this lane's row (or column) and of its step among the four in half `half`.
     template <class Tile> __device__ __forceinline__ static u32 load_across(u32 tile, int lane, int outer, int chunk, int half) {
         int n = outer + lane / 4;
         return load_shared_word(tile + Tile::place(chunk * 4, lane % 4 + half * 4, n / 4) + (n % 4) * 4);

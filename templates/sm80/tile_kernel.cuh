@@ -1,13 +1,16 @@
-// The shell of the portable tile kernels: persistent blocks, the mainloop over the tiles of a block's units. Which these are, what is multiplied and what
-// becomes of the accumulators is the kernel's, a struct that extends TileKernel and hides those of its members that it has its own way of.
+// The frame of the portable tile kernels: persistent blocks that run the mainloop over the tiles of their units, and call the kernel's epilogue after each.
+//
+// All warps of a block both copy operand tiles to shared memory (cp.async, a ring of stages; tile_product.cuh) and multiply them (mma.sync). A kernel is a
+// struct that extends TileKernel: it says which tiles the block computes, what is multiplied, and what is done with the accumulators. It hides members of
+// TileKernel where it has versions of its own.
 // Config: shared_bytes, block_rows, block_columns, block_inner, inner_size, and those of tile_product
 
-// Shared: the kernel's own, the mainloop's part of it in `stages`. A kernel has beside what is here
-//   operands()                    the matrices A and B
-//   walk()                        the block's units, in order: next(Unit &)
-//   begin(row)                    a warp whose rows begin there, before a unit's tiles
-//   consume(d, row, column, unit, is_first) ... behind the products of each, of which the warp has the part that begins at (row, column)
-//   finish(row, unit)             ... behind a unit; row: of the warp in the block's
+// KernelShared: the kernel's shared memory, with a member `stages` for the mainloop. A kernel must also have these members:
+//   operands()         returns the matrices A and B
+//   walk()             returns the block's tile scheduler: next(Unit &) gives the units in order
+//   begin(row)         called before a unit's tiles; row: the first of the warp's rows in the matrix
+//   consume(d, row, column, unit, is_first) called after each tile's products; d: the warp's part of the tile, which begins at (row, column)
+//   finish(row, unit)  called after a unit's tiles; row: the first of the warp's rows in the block's
 template <class Config, class KernelShared> struct TileKernel {
     using Shared = KernelShared;
     using element = typename Config::element;
@@ -21,16 +24,16 @@ template <class Config, class KernelShared> struct TileKernel {
         return *(Shared *)dynamic_shared;
     }
 
-    // The column of B at which the first tile begins, and the steps of the inner size.
+    // The column of B at which tile 0 begins; the number of steps along the inner size.
     __device__ __forceinline__ int first_column() const { return 0; }
     __device__ __forceinline__ int steps() const { return ceil_div(Config::inner_size, Config::block_inner); }
 };
 
-// The tiles of the block's units, one after the other, for the mainloop's feed.
+// Goes through the tiles of the block's units one by one, for the mainloop's feed, which runs ahead of the products.
 template <class Config, class Walk> struct UnitTiles {
     Walk walk;
     int first_column;
-    int row_block, tile, left; // left: of the unit, this tile included; 0 behind the last unit
+    int row_block, tile, left; // left: tiles left in the unit, this one included; 0 after the last unit
 
     __device__ __forceinline__ UnitTiles(const Walk &from, int first_column) : walk(from), first_column(first_column) { next_unit(); }
     __device__ __forceinline__ bool at_end() const { return left == 0; }

@@ -1,12 +1,12 @@
-// The portable mainloop: cp.async streams tiles of A and B through a ring of shared-memory stages, warps of warp_rows x
-// warp_columns multiply them.
+// The portable mainloop: cp.async streams tiles of A and B through a ring of shared-memory stages, and each warp multiplies its warp_rows x warp_columns part
+// of the output tile.
 //
-// A feed runs ahead of the products over all tiles of the block, so that the pipeline never drains before the last one. It takes the tiles
-// from a walk: at_end(), row() and column() of the tile's corner, and next().
+// The feed that issues the copies runs ahead of the products, across the boundaries of tiles, so that the pipeline does not drain before the block's last
+// tile. It takes the tiles from a walk: at_end(), row() and column() of the tile's corner, and next().
 // Config: threads, stages, block_inner, warps_across, and those of shared_tile and the stage product
 template <class Config> struct alignas(128) Stages { u8 stage[Config::stages][Operands<Config>::stage_bytes]; };
 
-// Position in the stream of stages. It lives in registers through the products, so it holds as little as it can.
+// The position in the stream of stages to be loaded. It is held in registers during the products, so it is as small as possible.
 template <class Config, class Walk> struct Feed {
     Walk walk;
     int step = 0;
@@ -20,7 +20,7 @@ template <class Config, class Walk> struct Feed {
                 walk.next();
             }
         }
-        cp_async_commit(); // an empty group at the end keeps the count of groups in step
+        cp_async_commit(); // after the last tile the groups are empty, but cp_async_wait still counts them
     }
 };
 
@@ -38,7 +38,7 @@ template <class Config> struct TileProduct {
         for (int s = 0; s < Config::stages - 1; s++) feed.load(shared_address(shared.stage[s]), of, steps);
     }
 
-    // The warp's part of the next tile, 16 rows each.
+    // d = the warp's part of the next tile, in blocks of 16 rows.
     template <class Walk>
     __device__ __forceinline__ void multiply(float (&d)[row_blocks][accumulators], Feed<Config, Walk> &feed, const Matrices &of, int steps) {
 #pragma unroll
@@ -47,7 +47,7 @@ template <class Config> struct TileProduct {
             for (int j = 0; j < accumulators; j++) d[i][j] = 0;
         for (int step = 0; step < steps; step++) {
             cp_async_wait<Config::stages - 2>();
-            block_barrier(); // the stage has arrived for all, and all have left the one that is filled next
+            block_barrier(); // the stage has arrived for all threads, and none still reads the stage that is filled next
             feed.load(shared_address(shared.stage[stage == 0 ? Config::stages - 1 : stage - 1]), of, steps);
             StageProduct<Config>::multiply(d, shared_address(shared.stage[stage]), row, column);
             stage = stage + 1 == Config::stages ? 0 : stage + 1;

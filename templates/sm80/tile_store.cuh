@@ -1,11 +1,11 @@
-// From accumulators to a matrix in memory, each thread its own elements. What is added to them is read by the thread that writes them.
+// Stores accumulators to a matrix in memory, each thread its own elements. With Config::adds the thread first reads and adds the old elements.
 // Config: out_element, adds
 template <class Out> struct OutMatrix {
     Out *data;
     i64 stride;
     int rows, columns;
 
-    // Two neighbours may be written at once: the accumulators' columns are even.
+    // Whether two neighbouring elements can be written at once. (Pairs of accumulators begin at even columns.)
     __device__ __forceinline__ bool has_pairs() const { return ((u64)data | (u64)stride * sizeof(Out)) % (2 * sizeof(Out)) == 0; }
 };
 
@@ -25,7 +25,7 @@ template <class Config> struct TileStore {
         store_values<count>(out, row, column, [&](int i) { return d[i]; });
     }
 
-    // value(i): what takes accumulator i's place, asked for once each and row by row, but for rows outside the matrix.
+    // Stores value(i) in the place of accumulator i. value is called once for each i, row by row, but not for rows outside the matrix.
     template <int count, class Value> __device__ __forceinline__ static void store_values(const OutMatrix<Out> &out, int row, int column, Value value) {
         int lane = lane_index_reread(), c = column_at(column, 2 * (lane % 4)), behind = columns_left(c, out.columns);
         bool has_pairs = out.has_pairs();

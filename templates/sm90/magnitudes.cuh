@@ -1,7 +1,8 @@
-// The larger magnitude of a word's elements, one or two; the signs say nothing: PTX ISA, "max", ".xorsign.abs", in one instruction from sm_86 on.
+// The larger magnitude of each of a word's one or two elements; the signs of the results mean nothing: PTX ISA, "max", ".xorsign.abs", one instruction, from
+// sm_86 on.
 // Config: none
 
-// Element by element; NaN where both are.
+// For each pair of elements; NaN only where both are NaN.
 template <class T> __device__ __forceinline__ u32 larger_magnitudes(u32 a, u32 b);
 template <> __device__ __forceinline__ u32 larger_magnitudes<float>(u32 a, u32 b) {
     return __float_as_uint(fmaxf(fabsf(__uint_as_float(a)), fabsf(__uint_as_float(b))));

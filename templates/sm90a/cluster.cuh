@@ -1,4 +1,4 @@
-// Thread block clusters, numbers that a block leaves in another's shared memory, and warpgroup register budgets: PTX ISA, "barrier.cluster", "mapa",
+// Thread block clusters, asynchronous stores to another block's shared memory, and register budgets of warpgroups: PTX ISA, "barrier.cluster", "mapa",
 // "st.async", "setmaxnreg".
 // Config: none
 __device__ __forceinline__ int cluster_rank() {
@@ -11,8 +11,8 @@ __device__ __forceinline__ void cluster_barrier() { asm volatile("barrier.cluste
 template <int count> __device__ __forceinline__ void registers_release() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count)); }
 template <int count> __device__ __forceinline__ void registers_claim() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count)); }
 
-// To the same address in block `block` of the cluster; their bytes complete on the barrier with the same address there. Who has waited for that
-// sees them: no fence is needed.
+// Stores to the same shared-memory address in block `block` of the cluster. The bytes complete on the mbarrier at the same address there. A thread that has
+// waited for it sees them: no fence is needed.
 __device__ __forceinline__ void exchange_store(float2 *to, float2 value, int block, u32 barrier) {
     asm volatile("{\n.reg .b32 remote, remote_barrier;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"

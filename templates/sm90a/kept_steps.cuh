@@ -1,8 +1,8 @@
-// The gradient filter in a product: which steps of its inner size are passed over (kept_blocks.cuh), and the mainloop over the others.
+// The gradient filter in a matrix product: which steps along the inner size are skipped (kept_blocks.cuh), and the mainloop over the others.
 // Config: block_rows, block_columns, block_inner, cluster
 
-// For a product's tile: whether a step of its inner size, FLP_KEPT_BLOCK long, has anything that is kept. The blocks of a cluster share what they load,
-// so they decide alike.
+// For a tile of a product: whether a step along the inner size, which is FLP_KEPT_BLOCK long, has any kept block. The blocks of a cluster share what they
+// load, so the decision is the same for all of them: it looks at the rows of the whole cluster.
 template <class Config> struct KeptSteps {
     static constexpr bool passes_some_over = true;
     static constexpr int begin = 0;
@@ -10,7 +10,7 @@ template <class Config> struct KeptSteps {
     static constexpr int column_blocks = Config::block_columns / FLP_KEPT_BLOCK;
     int count;
     const u32 *kept;
-    int words, along, first; // first: the tile's first block, of rows or of columns
+    int words, along, first; // first: index of the tile's first block of rows, or of columns
 
     __device__ __forceinline__ KeptSteps(int count, const MatrixProductParams &params, const Unit &unit)
         : count(count), kept(params.kept), words(params.kept_words), along(params.kept_along),
@@ -28,7 +28,7 @@ template <class Config> struct KeptSteps {
     }
 };
 
-// TileProduct::multiply of the steps that are kept: each is waited for before the next one is looked for.
+// TileProduct::multiply over the kept steps: waits for a step's products before it looks for the next kept step.
 template <class Config, class Steps>
 __device__ __forceinline__ int multiply_kept(TileProduct<Config> &product, float (&d)[Config::block_columns / 2], int group, const Steps &steps) {
     const auto from = product.first_stage();

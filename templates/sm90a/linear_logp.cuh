@@ -1,8 +1,8 @@
-// linear_logp forward on Hopper: hidden (A) times weight (B), statistics of each row.
+// linear_logp's forward on Hopper: tile_kernel.cuh's mainloop multiplies hidden (A) by weight (B), the epilogue computes statistics of each row.
 // Config: those of statistics_kernel and schedule
 template <class Config, bool takes_tickets = Config::takes_tickets> struct LinearLogpShared { Stages<Config> stages; };
 
-// Units that blocks ask for: tickets.cuh, emitted where Config::takes_tickets.
+// The dynamic tile scheduler: tickets.cuh, emitted where Config::takes_tickets.
 template <class Config> struct Tickets;
 template <class Config> struct TicketedSchedule;
 template <class Config> struct alignas(1024) LinearLogpShared<Config, true> {
@@ -20,7 +20,7 @@ template <class Config> struct LinearLogp : StatisticsKernel<Config, LinearLogpS
     }
     __device__ __forceinline__ void prepare() const {
         Base::prepare();
-        allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
+        allow_next_kernel(); // the combine may be launched now; it waits for this kernel's end itself
     }
 
     __device__ __forceinline__ auto walk(int turn) const {
@@ -29,7 +29,7 @@ template <class Config> struct LinearLogp : StatisticsKernel<Config, LinearLogpS
     }
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], bool is_first, int tile, int) {
-        if (Config::consumer_groups == 1 && row >= row_count<Config>(params)) return; // such a warp only takes its part in the products
+        if (Config::consumer_groups == 1 && row >= row_count<Config>(params)) return; // a warp past the last row only takes part in the products
         Base::take_up();
         statistics.absorb(params, d, tile * Config::block_columns, is_first);
         Base::lay_down();

@@ -1,4 +1,5 @@
-// The derivative of the loss by a chunk of the logits on Hopper: hidden (A) times weight (B), from logits to derivatives, a store.
+// The derivatives of the loss by a chunk of the logits on Hopper: tile_kernel.cuh's mainloop multiplies hidden (A) by weight (B), the epilogue turns logits
+// into derivatives and stores them.
 // Config: filters, and those of tile_kernel, product_tiles, early_start, tile_grad_logits and tile_store
 template <class Config> struct LinearLogpGradLogits : TileKernel<Config, ProductShared<Config>> {
     using Base = TileKernel<Config, ProductShared<Config>>;
@@ -15,7 +16,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
         if (!params.pdl_wait_in_epilogue) wait_for_previous_kernel();
         allow_next_kernel();
     }
-    // What comes next waits for this kernel, and with it for the one before.
+    // The next kernel waits only for this one's end, so this one must not end before the previous one has.
     __device__ __forceinline__ void leave() const {
         if (params.pdl_wait_in_epilogue) consumers_wait_for_previous_kernel<Config>();
     }
@@ -29,8 +30,8 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
     }
     __device__ __forceinline__ int b_column(int tile) const { return params.first_column + tile * Config::block_columns; }
 
-    // Where warpgroups take turns, nothing of the rows is held in registers while they multiply: what it takes to read it again lies under the
-    // other's products.
+    // In the ping-pong schedule, the rows' coefficients are not held in registers during the products. Each epilogue loads them again, during the other
+    // warpgroup's products.
     __device__ __forceinline__ void begin(const Unit &, int first) {
         row = first;
         if constexpr (Config::turns == 1) gradients.begin(params, row);
@@ -44,7 +45,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
         TileStore<Config>::store(this->shared.out, out_map, {}, d, row, tile * Config::block_columns);
     }
 
-    // What options ask for takes the registers for it.
+    // With options that work in chunks there are no registers for it.
     static constexpr bool emits_parts_once = Config::turns > 1 && !TileGradLogits<Config>::by_chunks;
     __device__ __forceinline__ bool exchange(LinearLogpGradLogits &) { return (row ^= 64) & 64; }
 

@@ -1,4 +1,4 @@
-// linear_logp forward on Hopper that keeps the terms of each row's sum, for the gradients: [rows, saved exponentials columns] of 2^(z2 - k).
+// linear_logp's forward on Hopper, which also saves the exponentials 2^(z2 - k) of the first columns for the gradients (saved_exp_statistics.cuh).
 // Config: those of statistics_kernel, save_exp_units, saved_exp_statistics and tile_store
 template <class Config> struct LinearLogpSaveExp : StatisticsKernel<Config, ProductShared<Config>, SavedExpStatistics<Config>> {
     using Base = StatisticsKernel<Config, ProductShared<Config>, SavedExpStatistics<Config>>;
@@ -11,7 +11,7 @@ template <class Config> struct LinearLogpSaveExp : StatisticsKernel<Config, Prod
 
     __device__ __forceinline__ void enter() {
         wait_for_previous_kernel();
-        allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
+        allow_next_kernel(); // the combine may be launched now; it waits for this kernel's end itself
     }
 
     __device__ __forceinline__ auto walk(int turn) const { return SaveExpUnits<Config, Config::turns>(params, turn); }

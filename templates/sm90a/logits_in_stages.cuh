@@ -1,6 +1,6 @@
-// A warp's next segment, of a row at any address: the copy engine brings it to shared memory while the warp is at the one before, and from there each lane
-// takes its vectors wherever they begin.
-// Config: as for a segment
+// Prefetch of a warp's next segment, of a row at any address: TMA copies it to shared memory while the warp works on the current one. From there each lane
+// loads its vectors, at whatever element they begin.
+// Config: those of logits_segment
 template <class Config> struct NextSegment {
     using Slot = SegmentSlot<Config>;
     using Element = typename Config::element;
@@ -13,7 +13,7 @@ template <class Config> struct NextSegment {
     u32 full;
     int parity = 0;
 
-    // Behind it the block meets.
+    // To be followed by a block barrier.
     template <int warps> __device__ __forceinline__ explicit NextSegment(Storage<warps> &storage)
         : slot(storage.slots[warp_index()]), full(shared_address(&storage.full[warp_index()])) {
         slot.clear();
@@ -30,7 +30,7 @@ template <class Config> struct NextSegment {
         if (at.has_ends()) {
             int place = slot.end_place(at);
             Element end = {};
-            if (place >= 0) end = at.from[place]; // asked for with the copy it costs 3 %
+            if (place >= 0) end = at.from[place]; // loaded together with the copy, it would cost 3 %
             slot.put_end(at, place, end);
         }
         mbarrier_wait(full, parity);

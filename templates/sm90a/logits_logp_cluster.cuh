@@ -1,18 +1,18 @@
 // logp, lse, entropy and argmax of few rows of logits in one launch: the blocks of a cluster share a row.
 //
-// Each warp of the cluster sums its segments and sends the sums to the cluster's first block, whose first warp merges them. Nothing goes through
-// memory: there is no scratch, nothing to reset, and no second kernel to wait for. Segments and merging are logits_logp's, so the results have its
-// bits.
-// Config: as for a segment; threads, cluster
+// Each warp of the cluster sums up its segments and sends the sums to the shared memory of the cluster's first block, whose first warp merges them. Nothing
+// goes through global memory: there is no scratch, nothing to reset, and no second kernel to wait for. Segments and merging are logits_logp's, so the results
+// have the same bits.
+// Config: those of logits_segment; threads, cluster
 template <class Config> struct ClusterSums {
     SharedStorage<Config, 1> sums;
-    u64 met; // all sums of the row
+    u64 met; // mbarrier: all sums of the row have arrived
 };
 
 template <class Config> struct SharedRow {
     using Segment = Segment<Config>;
     static constexpr int warps = Config::threads / 32, stride = warps * Config::cluster;
-    // What `send` stores of a segment.
+    // Bytes that send() stores for a segment.
     static constexpr int sum_bytes = sizeof(float2) + (Config::has_entropy ? sizeof(float) : 0) + (Config::wants_argmax ? sizeof(float2) : 0);
     ClusterSums<Config> &shared;
     const LogitsLogpParams &params;
@@ -23,12 +23,12 @@ template <class Config> struct SharedRow {
 
     __device__ __forceinline__ static int number() { return blockIdx.x / Config::cluster; }
     __device__ __forceinline__ u32 met() const { return shared_address(&shared.met); }
-    // An ignored row costs less than to wait for its target.
+    // An ignored row is summed up too, which costs less than waiting for its target.
     __device__ __forceinline__ int segments() const { return row.source < 0 ? 0 : params.segments; }
 
     __device__ __forceinline__ void load(Segment &segment, int s) const { segment.load(row.logits(params), s, params.vocab); }
 
-    // The first block's barrier is the one that counts.
+    // All blocks initialise the mbarrier, but only the first block's expects the sums' bytes and is waited for.
     __device__ __forceinline__ void start() const {
         if (threadIdx.x == 0) {
             mbarrier_init(met(), 1);
@@ -52,7 +52,7 @@ template <class Config> struct SharedRow {
     }
 };
 
-// Neighbouring segments go to different blocks: each multiprocessor then reads as much. Memory works while the blocks meet.
+// Neighbouring segments go to different blocks, so that all multiprocessors read equally much. The first loads are in flight while the cluster synchronises.
 template <class Config> __device__ __forceinline__ void logits_logp_cluster(const LogitsLogpParams &params) {
     SharedRow<Config> shared(shared_storage<Config, ClusterSums<Config>>(), params);
     int s = warp_index() * Config::cluster + cluster_rank(), segments = shared.segments();

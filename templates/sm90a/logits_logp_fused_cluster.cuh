@@ -1,29 +1,29 @@
-// Results and gradients of long rows in one read and one write: the blocks of a cluster take a row, whose logits the copy engine brings to their
-// shared memory, where they stay until the gradients are written.
+// logits_logp's results and gradients of long rows in one read and one write: the blocks of a cluster share a row, whose logits TMA copies to their shared
+// memory, where they stay until the gradients are written.
 //
-// A block has every cluster-th segment of a row, and room for `depth` rows. Its workers sum the segments of one row, write the gradients of the
-// row before, and ask at once for what comes into the places that they have emptied: reading and writing never stop. The last warp, the keeper,
-// knows the rows to come, and merges a row's sums while the workers are at the next one's. With room for one row only, its gradients follow its
-// sums. Segments and merging are logits_logp's, so the results have its bits.
-// Config: as for a segment; threads, cluster, slots, records
+// A block has every cluster-th segment of a row, and slots for the segments of `depth` rows. All of its warps but the last are workers: they sum up the
+// segments of one row, then write the gradients of the row before, and request the next segment for each slot as soon as they have emptied it, so that
+// reading and writing never stop. The last warp, the keeper, looks up the rows to come, and merges a row's sums while the workers sum up the next row. With
+// room for one row only, a row's gradients follow its own sums. Segments and merging are logits_logp's, so the results have the same bits.
+// Config: those of logits_segment; threads, cluster, slots, records
 template <class Config> struct RowRecord {
     LogitsRow<Config> row;
-    int read; // how many rows before it are read
+    int read; // the number of rows before it that are read
     float scale, target_logit;
     LogitsUpstream upstream;
-    LogitsFactors factors; // once its sums have met
+    LogitsFactors factors; // valid once its sums have been merged
 };
 
 template <class Config> struct ClusterStorage {
     SegmentSlot<Config> slots[Config::slots];
-    SharedStorage<Config, 4> sums; // a block may be two rows ahead of another's merging
+    SharedStorage<Config, 4> sums; // four sets: a block may be two rows ahead of another block's merging
     RowRecord<Config> records[Config::records];
-    u64 full[Config::slots];                                                    // a segment is there
-    u64 known[Config::records], solved[Config::records], done[Config::records]; // a record's row; its factors; no worker needs it any more
-    u64 met[4];                                                                 // all sums of a row
+    u64 full[Config::slots];                                                    // mbarriers: the slot's segment has arrived
+    u64 known[Config::records], solved[Config::records], done[Config::records]; // the record has a row; it has its factors; no worker needs it
+    u64 met[4];                                                                 // all sums of a row have arrived
 };
 
-// Turns are the rows of a cluster, one after the other.
+// A cluster's rows, one after the other; a turn is a row's index among these.
 template <class Config> struct ClusterRows {
     using Segment = Segment<Config>;
     using Element = typename Config::element;
@@ -31,8 +31,8 @@ template <class Config> struct ClusterRows {
     static constexpr int workers = Config::threads / 32 - 1;
     ClusterStorage<Config> &shared;
     const LogitsLogpParams &params;
-    int own;   // segments of a row in this block
-    int depth; // rows that there is room for; fewer than records
+    int own;   // segments of a row that this block has, at most
+    int depth; // rows for which there are slots; fewer than records
 
     __device__ __forceinline__ ClusterRows(ClusterStorage<Config> &shared, const LogitsLogpParams &params)
         : shared(shared), params(params), own((params.segments + Config::cluster - 1) / Config::cluster), depth(min(Config::slots / own, Config::records - 3)) {
@@ -64,7 +64,8 @@ template <class Config> struct ClusterRows {
         else cluster_barrier();
     }
 
-    // Those of which the engine leaves places out: of a row's first segment, of its last one, and of the one before, which ends with vectors of that.
+    // Clears the slots in which TMA leaves positions unfilled: those of a row's first segment, of its last, and of the one before, which extends into the
+    // last one's vectors.
     __device__ __forceinline__ void clear_slots() const {
         for (int slot = warp_index(); slot < depth * own; slot += Config::threads / 32) {
             int s = cluster_rank() + slot % own * Config::cluster;
@@ -72,7 +73,7 @@ template <class Config> struct ClusterRows {
         }
     }
 
-    // visit(segment of the row, slot): this warp's, other ones each turn.
+    // Calls visit(segment, slot) for this warp's segments of the row. Which warp has which segments changes from turn to turn.
     template <class Visit> __device__ __forceinline__ void each(int turn, Visit visit) const {
         int rank = cluster_rank();
         for (int i = (u32)(warp_index() + turn) % workers; i < own; i += workers)
@@ -83,14 +84,14 @@ template <class Config> struct ClusterRows {
 
     __device__ __forceinline__ Places places(const LogitsRow<Config> &row, int s) const { return {row.logits(params), s, params.vocab}; }
 
-    // Asks for a segment; of a row that is not read the slot counts as full at once.
+    // Requests a segment. If the row is not read, the slot counts as full at once.
     __device__ __forceinline__ void request(const LogitsRow<Config> &row, int s, int slot) const {
         if (lane_index() != 0) return;
         if (row.is_read(params)) shared.slots[slot].ask(places(row, s), at(shared.full, slot));
         else mbarrier_arrive_expect(at(shared.full, slot), 0);
     }
 
-    // Waits for a segment, which then stays whole in its slot, and takes it up.
+    // Waits for a segment, completes it in its slot, where it stays, and loads it into registers.
     __device__ __forceinline__ void take(const LogitsRow<Config> &row, int turn, int s, int slot, Segment &segment) const {
         Places lies = places(row, s);
         int place = shared.slots[slot].end_place(lies);
@@ -106,7 +107,7 @@ template <class Config> struct ClusterRows {
         segment.cut_behind();
     }
 
-    // To all blocks of the cluster.
+    // Sends a segment's sums to all blocks of the cluster.
     __device__ __forceinline__ void share(const LogitsSums &own_sums, int read, int s) const {
         LogitsSlots to = sums(read);
         u32 met = at(shared.met, read & 3);
@@ -121,7 +122,7 @@ template <class Config> struct ClusterRows {
 
     __device__ __forceinline__ void sum_row(int turn) const {
         wait(shared.known, turn);
-        const RowRecord<Config> &of = record(turn); // read where it is wanted, for want of registers
+        const RowRecord<Config> &of = record(turn); // read at each use, since registers are scarce
         if (!of.row.is_read(params)) return;
         each(turn, [&](int s, int slot) {
             Segment segment;
@@ -131,13 +132,14 @@ template <class Config> struct ClusterRows {
         });
     }
 
-    // Elements of a segment before its gradients' first vector of the memory: the segment before writes them, or write_head where there is none.
+    // The number of a segment's elements before the first aligned vector of its gradients. The warp that has the previous segment writes these; write_head()
+    // writes the row's first ones.
     __device__ __forceinline__ int head(const LogitsRow<Config> &row, int s) const {
         if constexpr (Config::vector_bytes == 16) return 0;
         return (int)(-(u64)(row.gradients(params) + (i64)s * Segment::columns) % 16) / (int)sizeof(typename Config::element);
     }
 
-    // A lane an element. from: the row's first logit in its slot.
+    // Writes the row's first `count` gradients, one in each lane. from: the row's first logit, in its slot.
     __device__ __forceinline__ void write_head(const RowRecord<Config> &of, const LogitsRow<Config> &row, const typename Config::element *from,
                                                int count) const {
         if (lane_index() >= count) return;
@@ -149,7 +151,7 @@ template <class Config> struct ClusterRows {
         store_rounded(gradient, row.gradients(params) + lane_index());
     }
 
-    // Each segment that is taken up makes room for that of a row to come.
+    // Writes a row's gradients. As soon as a segment is in registers, the segment of the row `depth` turns later is requested for its slot.
     __device__ __forceinline__ void write_row(int turn) const {
         wait(shared.solved, turn);
         RowRecord<Config> &of = record(turn);
@@ -163,7 +165,7 @@ template <class Config> struct ClusterRows {
             Places lies = places(row, s);
             if (row.target >= 0) shared.slots[slot].take(segment.data, lies, skipped);
             if (skipped > 0 && s == 0) write_head(of, row, shared.slots[slot].element(lies, lies.before), skipped);
-            warp_barrier(); // all lanes have theirs
+            warp_barrier(); // all lanes have read the slot
             if (has_next) request(record(turn + depth).row, s, slot);
             if (row.place >= 0) write_gradients(params, row, segment, s * Segment::columns + skipped, scale, of.factors);
         });
@@ -185,14 +187,14 @@ template <class Config> struct ClusterRows {
 
     // ---- the keeper
 
-    // What memory says of a row, a lane the next 32 turns' rows each; behind the cluster's last row that one's again.
+    // Loads what is needed of the rows of 32 turns, one in each lane. Past the cluster's last row, that row is loaded again.
     __device__ __forceinline__ RowRecord<Config> look_up(int turn) const {
         int end = (int)params.rows - 1, last = end - (end - number(0)) % step();
         LogitsRow<Config> row(params, min(number(turn), last));
         return {row, 0, row.scale(params).scale, to_float(load_target_logit(params, row)), load_upstream(params, row), {0, false, 0, 0, 0}};
     }
 
-    // The lane that has looked the row up puts it where the workers find it. reads: rows before it that are read.
+    // The lane that has looked the row up writes it to its record, for the workers. reads: the number of rows before it that are read.
     __device__ __forceinline__ void publish(const RowRecord<Config> &found, int turn, int &reads) const {
         if (turn >= Config::records) wait(shared.done, turn - Config::records);
         if (lane_index() == turn % 32) {
@@ -204,6 +206,7 @@ template <class Config> struct ClusterRows {
         warp_barrier();
     }
 
+    // Merges a row's sums, writes its results, and computes the factors of its gradients.
     __device__ __forceinline__ void solve(int turn) const {
         RowRecord<Config> &of = record(turn);
         LogitsRow<Config> row = of.row;
@@ -215,7 +218,7 @@ template <class Config> struct ClusterRows {
             mbarrier_wait(met, of.read >> 2 & 1);
         }
         LogitsNormaliser normaliser = finish_row(params, row, number(turn), sums(of.read), of.target_logit, cluster_rank() == 0);
-        warp_barrier(); // all lanes have read the sums, which other blocks may now write over
+        warp_barrier(); // all lanes have read the sums, which other blocks may now overwrite
         if (lane_index() == 0) {
             of.factors = find_factors(params, row, {of.scale, params.softcap, params.inverse_softcap}, of.upstream, normaliser, true, of.target_logit);
             mbarrier_arrive(at(shared.solved, turn % Config::records));
@@ -223,7 +226,7 @@ template <class Config> struct ClusterRows {
     }
 
     __device__ __forceinline__ void keep() const {
-        constexpr int lead = Config::records - 3; // rows known before they are summed: the workers may still be at the two before
+        constexpr int lead = Config::records - 3; // how many rows ahead a row is published: the workers may still use the records of the two rows before
         int reads = 0;
         RowRecord<Config> found = look_up(lane_index());
         for (int turn = 0; turn < lead || is_row(turn - lead); turn++) {

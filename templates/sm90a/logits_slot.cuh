@@ -1,21 +1,23 @@
-// A place in shared memory for a segment of a row at any address, which the copy engine brings there.
+// A slot in shared memory for a segment of a row at any address, which TMA copies there (bulk copies).
 //
-// The engine moves whole vectors of the memory. Of those that the row's ends share with other rows, lanes bring the row's elements, one each. It is fastest
-// where they keep their places within a line of 128 bytes (bench/results/NOTES.md), so a segment begins in its slot as far behind a line's start as there.
-// Config: as for a segment
+// TMA copies whole aligned vectors of 16 bytes. Of the vectors that a row's ends share with other rows, lanes copy the row's elements, one each. TMA is
+// fastest where vectors keep their place within a line of 128 bytes (bench/results/NOTES.md), so a segment begins in its slot at the same distance from a
+// line's start as in memory.
+// Config: those of logits_segment
 template <class Config> struct SegmentSlot {
     using Segment = Segment<Config>;
     using Element = typename Config::element;
     static constexpr int elements = Segment::elements;
-    static constexpr int line = 128 / sizeof(Vector); // vectors of one
-    // Vectors behind as many as a segment has, of rows at any address: its last one lies across two, and so may the last one of its gradients.
+    static constexpr int line = 128 / sizeof(Vector); // vectors of a line
+    // For rows at any address, vectors that a slot has in addition to a segment's: the segment's last vector lies across two aligned ones, and so may the
+    // last vector of its gradients (rewrites).
     static constexpr int more = Config::vector_bytes == 16 ? 0 : Config::rewrites ? 2 : 1;
-    Vector vectors[Segment::vectors * 32 + line]; // as many whole lines
+    Vector vectors[Segment::vectors * 32 + line]; // one line more, as a segment may begin anywhere in a line
 
-    // Where a segment lies in the slot, in elements from its first vector on: from `low` to `high` its row does, from `first` to `last` the row's whole
-    // vectors of the memory.
+    // Where a segment lies. In elements from its first aligned vector on: its row extends from `low` to `high`, and the row's whole aligned vectors from
+    // `first` to `last`.
     struct Places {
-        const Element *from; // the first vector
+        const Element *from; // the address of the first aligned vector
         int before, low, high, first, last;
         __device__ __forceinline__ Places(const Element *logits, int index, int vocab) {
             const Element *segment = logits + (i64)index * Segment::columns;
@@ -26,6 +28,7 @@ template <class Config> struct SegmentSlot {
             first = low > 0 ? elements : 0;
             last = min(high / elements * elements, room());
         }
+        // The index in the slot of that vector: its place within a line of memory.
         __device__ __forceinline__ int vector() const {
             int vector = (int)((u64)from / sizeof(Vector) % line);
             return more > 1 ? min(vector, line - more) : vector;
@@ -34,7 +37,7 @@ template <class Config> struct SegmentSlot {
         __device__ __forceinline__ bool has_ends() const { return first > 0 || last < room(); }
     };
 
-    // By a warp: places beside a row are read, too. Behind it the block meets.
+    // Called by a warp, and to be followed by a block barrier: sets the slot to 0, since positions outside of a row are read, too.
     __device__ __forceinline__ void clear() {
         for (int i = lane_index(); i < (int)(sizeof(vectors) / sizeof(Vector)); i += 32) vectors[i] = Vector{{0, 0, 0, 0}};
         async_proxy_fence();
@@ -42,27 +45,28 @@ template <class Config> struct SegmentSlot {
 
     __device__ __forceinline__ Element *element(const Places &at, int place) { return (Element *)(vectors + at.vector()) + place; }
 
-    // One lane asks for what lies between the row's ends; its bytes complete on the barrier.
+    // Called by one lane: requests the row's whole vectors. Their bytes complete on the mbarrier `full`.
     __device__ __forceinline__ void ask(const Places &at, u32 full) const {
         int bytes = max(at.last - at.first, 0) * (int)sizeof(Element);
         mbarrier_arrive_expect(full, bytes);
         if (bytes > 0) bulk_load(shared_address(vectors + at.vector()) + at.first * (int)sizeof(Element), at.from + at.first, bytes, full);
     }
 
-    // Where this lane's one of the elements that the copy engine leaves out lies, those of the first vector with the first lanes; below 0: it has none.
+    // The position of this lane's element among those that TMA leaves out: the first lanes have the first vector's, the next ones the last vector's.
+    // Negative: the lane has none.
     __device__ __forceinline__ int end_place(const Places &at) const {
         bool is_head = lane_index() < elements;
         int place = is_head ? lane_index() : at.last + lane_index() - elements, end = min(at.high, is_head ? at.first : at.room());
         return at.has_ends() && lane_index() < 2 * elements && place >= at.low && place < end ? place : -1;
     }
 
-    // Brings it, when nobody reads any more what was there before. Where there are ends, the warp meets behind it.
+    // Stores that element. The slot's old contents must no longer be read. Where there are ends, to be followed by a warp barrier.
     __device__ __forceinline__ void put_end(const Places &at, int place, Element end) {
         if (place >= 0) *element(at, place) = end;
         async_proxy_fence();
     }
 
-    // A lane's vectors, from the segment's element `skipped` on: one of the first vector's.
+    // Loads a lane's vectors, from the segment's element `skipped` on, which is in its first vector.
     __device__ __forceinline__ void take(Vector (&data)[Segment::vectors], const Places &at, int skipped) const {
         const Vector *from = vectors + at.vector() + lane_index();
         if constexpr (Config::vector_bytes == 16) {

@@ -1,13 +1,13 @@
-// out (+)= A B on Hopper: the product, its factors, what the targets contribute, a store.
+// out (+)= factor A B on Hopper: tile_kernel.cuh's mainloop, then an epilogue that applies the factors, adds the targets' contribution and stores.
 // Config: filters, keeps_in_step, adds, takes_factors, out_is_ragged, and those of tile_kernel, product_tiles, early_start, product_targets and tile_store
 
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
 
-// Clusters that wait for each other: clusters_in_step.cuh, emitted where Config::keeps_in_step.
+// Clusters synchronised with one another: clusters_in_step.cuh, emitted where Config::keeps_in_step.
 template <class Config> struct ClustersInStep;
 
-// Rows of out that end within 16 bytes: ragged_store.cuh, emitted where Config::out_is_ragged.
+// Rows of out that are not a multiple of 16 bytes long: ragged_store.cuh, emitted where Config::out_is_ragged.
 template <class Config> struct RaggedStore;
 template <bool is_ragged, class Config> struct OutStoreOf { using type = TileStore<Config>; };
 template <class Config> struct OutStoreOf<true, Config> { using type = RaggedStore<Config>; };
@@ -31,9 +31,9 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         allow_next_kernel();
         rows = counted(params.row_count, params.rows);
         inner = counted(params.inner_count, params.inner);
-        if (Config::adds && inner == 0) rows = 0; // nothing to add: out is not even read
+        if (Config::adds && inner == 0) rows = 0; // nothing to add: no tile is computed, and out is not read
     }
-    // What comes next waits for this kernel, and with it for the one before.
+    // The next kernel waits only for this one's end, so this one must not end before the previous one has.
     __device__ __forceinline__ void leave() const {
         if (params.pdl_wait_in_epilogue) consumers_wait_for_previous_kernel<Config>();
     }
@@ -43,6 +43,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         return ProductTiles<Config, Config::turns, int, decltype(head)>(rows, params.columns, params.group, turn, head);
     }
 
+    // Without any step along the inner size, one step past the ends of A and B is taken, which TMA fills with zeros.
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);
         if constexpr (Config::filters) return KeptSteps<Config>(count, params, unit);
@@ -50,6 +51,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         else return count > 0 ? AllSteps<Config>{count} : AllSteps<Config>{1, ceil_div(params.inner, Config::block_inner) + 1}; // copied as zeros
     }
 
+    // The second warp of the producer's warpgroup looks up targets (target_lookahead.cuh).
     template <class Walk> __device__ __forceinline__ void assist(const Walk &walk, int rank) const {
         if (warp_index() % 4 == 1) ProductTargets<Config>::look_up(shared, params, walk.of_all_turns(), rank, inner);
     }
@@ -62,7 +64,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], bool, int tile, int steps) {
         int column = tile * Config::block_columns;
         if constexpr (Config::filters) {
-            if (steps == 0) // no instruction has written a sum of no terms
+            if (steps == 0) // no wgmma has written the accumulators
 #pragma unroll
                 for (int i = 0; i < count; i++) d[i] = 0;
         }

@@ -5,15 +5,15 @@ __device__ __forceinline__ u32 shared_address(const void *pointer) { return (u32
 __device__ __forceinline__ void mbarrier_init(u32 barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-// Makes the initialised barriers visible to the cluster and to the copy engine.
+// Makes the initialised barriers visible to the cluster and to TMA.
 __device__ __forceinline__ void mbarrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-// Arrives once and announces bytes that copies will complete.
+// Arrives once, and announces the bytes that asynchronous copies will complete.
 __device__ __forceinline__ void mbarrier_arrive_expect(u32 barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-// Arrives at the barrier with the same address in block `block` of the cluster. The default (block) scope suffices: what a stage's readers
-// release is the end of tensor-core reads, which wgmma's wait has completed, and a cluster-scope release would flush every step.
+// Arrives at the barrier at the same address in block `block` of the cluster. The default (block) scope suffices: a stage's readers only report that the
+// tensor cores have read it, which the wait for wgmma has ensured, and a release at cluster scope would cost a flush in every step.
 __device__ __forceinline__ void mbarrier_arrive_remote(u32 barrier, int block) {
     asm volatile("{\n.reg .b32 remote;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -31,5 +31,5 @@ __device__ __forceinline__ void mbarrier_wait(u32 barrier, int parity) {
                  "r"(parity)
                  : "memory");
 }
-// Makes this thread's ordinary writes to shared memory visible to the tensor cores' and the copy engine's reads.
+// Makes this thread's ordinary writes to shared memory visible to reads by the tensor cores and by TMA.
 __device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

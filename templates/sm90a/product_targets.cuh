@@ -1,8 +1,8 @@
-// What the targets contribute to a product's tiles on Hopper: nothing, or to each row what its own target does (target_contribution.cuh). Where out's
-// rows or columns are vocabulary entries, target_lookahead.cuh.
+// The targets' contribution to a product's tiles on Hopper (target_contribution.cuh), where there is none, or where each row of out has a target of its own.
+// Where out's rows or columns are vocabulary entries, target_lookahead.cuh replaces this.
 // Config: targets_of_rows, targets_in_rows, targets_in_columns
 template <class Config, bool looks_ahead = Config::targets_in_rows || Config::targets_in_columns> struct ProductTargets {
-    using Shared = ProductShared<Config>; // of the whole kernel
+    using Shared = ProductShared<Config>; // the kernel's shared memory
     const MatrixProductParams &params;
     __device__ __forceinline__ ProductTargets(Shared &, const MatrixProductParams &params) : params(params) {}
     __device__ __forceinline__ static void init(Shared &) {}

@@ -1,5 +1,5 @@
-// From accumulators to a matrix whose rows end within 16 bytes. The copy engine writes whole ones alone, and would overwrite what lies behind such a row: its
-// map ends with the last whole ones, and what is left of a row, less than 16 bytes, each thread stores itself.
+// Stores accumulators to a matrix whose rows are not a multiple of 16 bytes long. TMA writes only whole units of 16 bytes, and would overwrite what follows
+// such a row. So the tensor map ends with each row's last whole unit, and the rest of a row, less than 16 bytes, is stored by the threads that have it.
 // Config: those of tile_store
 template <class Config> struct RaggedStore {
     using Engine = TileStore<Config>;

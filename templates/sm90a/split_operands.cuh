@@ -1,16 +1,18 @@
-// fp32 on tf32 tensor cores, x = high + low + rest: a consumer warpgroup splits its rows of A in registers; one warpgroup splits B, whose high parts the
-// tensor cores read of the stage as it came. They pass over the last 13 bits of each number, so adding half of them rounds to the nearest: in integers, since
-// cvt.rna.tf32 costs a tenth of the kernel's time. What is no number stays so in one of its two parts.
+// fp32 products on tf32 tensor cores: each number is split as x = high + low + rest, and a stage's products are low x high, high x low and high x high.
+//
+// A consumer warpgroup splits its rows of A in registers. The splitter warpgroup splits B: it stores B's low parts beside the stage, while the stage itself,
+// as loaded, serves as the high parts, since the tensor cores ignore the last 13 bits of each number. Adding half a unit of the bits above them, as an
+// integer, therefore rounds to nearest; cvt.rna.tf32 would cost a tenth of the kernel's time. A NaN remains NaN in at least one of its two parts.
 // Config: block_rows, block_columns, block_inner, inner_size, stages
 constexpr u32 tf32_last_half = 0x1000, tf32_mask = 0xffffe000;
 
-// To the nearest tf32 number, and what is left: of either sign, so that it may be truncated. |rest| <= 2^-23 |x|.
+// high: the nearest tf32 number; low: the remainder, which has either sign, so that it may be truncated. |rest| <= 2^-23 |x|.
 __device__ __forceinline__ void split_to_nearest(u32 x, u32 &high, u32 &low) {
     high = (x + tf32_last_half) & tf32_mask;
     low = __float_as_uint(__uint_as_float(x) - __uint_as_float(high));
 }
 
-// What truncating x leaves, which has its sign and so is rounded. |rest| <= 2^-22 |x|.
+// The remainder that truncating x leaves. It always has the sign of x, so it is rounded, not truncated. |rest| <= 2^-22 |x|.
 __device__ __forceinline__ u32 low_of_truncated(u32 x) {
     float low = __uint_as_float(x) - __uint_as_float(x & tf32_mask);
     return low == low ? __float_as_uint(low) + tf32_last_half : __float_as_uint(low);
@@ -21,7 +23,7 @@ template <class Config> struct OperandSplitter {
     Ring<Config> ring;
     __device__ __forceinline__ OperandSplitter(Stages<Config> &shared) : shared(shared) {}
 
-    // Element by element, so the swizzle does not matter.
+    // Computes B's low parts element by element, so the swizzle does not matter.
     template <int count> __device__ __forceinline__ static void split(const float (&b)[count], float (&low)[count]) {
         static_assert(count % 4 == 0, "whole vectors");
 #pragma unroll
@@ -33,7 +35,7 @@ template <class Config> struct OperandSplitter {
         }
     }
 
-    // All stages of one tile.
+    // Splits B in all stages of one tile.
     __device__ __forceinline__ void split_tile() {
         for (int step = 0; step < AllSteps<Config>().count; step++) {
             mbarrier_wait(shared_address(&shared.full[ring.stage]), ring.phase);
@@ -53,12 +55,12 @@ template <class Config, class Walk> __device__ __forceinline__ void split_tiles(
         for (int tile = 0; tile < unit.tiles; tile++) splitter.split_tile();
 }
 
-// A warp's 16 rows of a stage as fragments, an ldmatrix for each 8 of their 32 numbers: PTX ISA, "wgmma", the figure of A for .tf32.
+// A warp's 16 rows of A in a stage, as fragments. One ldmatrix loads 8 of each row's 32 numbers: PTX ISA, "wgmma", the figure of A for .tf32.
 struct SplitRows {
     u32 high[16], low[16]; // low: until split(), the numbers themselves
 
     __device__ __forceinline__ void load(const float *rows) {
-        int lane = lane_index_reread(), row = lane % 16; // registers are few
+        int lane = lane_index_reread(), row = lane % 16; // registers are scarce
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             u32 x[4];
@@ -73,8 +75,8 @@ struct SplitRows {
     }
 };
 
-// A consumer warpgroup's stages. Two warpgroups start their products in turn, so that each has the tensor cores while the other adds up; a stage's rows
-// are read under the products of the one before, as soon as their low parts have been.
+// A consumer warpgroup's products, stage by stage. Two warpgroups issue their products alternately, so that one uses the tensor cores while the other adds up
+// its sums. A stage's rows of A are loaded while the previous stage's products run, as soon as the products with A's low parts have read their registers.
 template <class Config> struct SplitProduct {
     TileProduct<Config> &product;
     int group;
@@ -88,16 +90,16 @@ template <class Config> struct SplitProduct {
 
     __device__ __forceinline__ void wait_for_turn() const {
         if constexpr (Config::consumer_groups == 1) return;
-        int steps = product.ring.phase * Config::stages + product.ring.stage; // that came before, up to a multiple of 2
+        int steps = product.ring.phase * Config::stages + product.ring.stage; // the number of steps before this one, plus a multiple of 2
         mbarrier_wait(shared_address(&product.shared.low.turn[group]), (steps & 1) ^ (group == 0));
     }
     __device__ __forceinline__ void pass_turn() const {
         if constexpr (Config::consumer_groups == 1) return;
-        warp_barrier(); // all lanes have had theirs
+        warp_barrier(); // all lanes have had their turn
         if (lane_index() == 0) mbarrier_arrive(shared_address(&product.shared.low.turn[1 - group]));
     }
 
-    // sum = the stage's products, small ones first; low x low is below fp32's last bit.
+    // Issues sum = the stage's products, small ones first; low x low is below fp32's last bit.
     __device__ __forceinline__ void start(float (&sum)[Config::block_columns / 2]) {
         u64 b = product.b_descriptor(shared_address(product.shared.b[product.ring.stage])),
             b_low = product.b_descriptor(shared_address(product.shared.low.b[product.ring.stage]));
@@ -114,6 +116,7 @@ template <class Config> struct SplitProduct {
         pass_turn();
     }
 
+    // Waits for the stage's products and releases the stage; meanwhile, if `more`, loads the next stage's rows of A.
     __device__ __forceinline__ void finish(float (&sum)[Config::block_columns / 2], bool more) {
         u32 done = product.empty();
         product.ring.advance();
@@ -125,13 +128,13 @@ template <class Config> struct SplitProduct {
         wgmma_finish(sum);
         wgmma_hold(rows.high);
         wgmma_hold(rows.low);
-        warp_barrier(); // behind all lanes' reads of A
+        warp_barrier(); // all lanes have read A
         product.release(done);
     }
 };
 
-// The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long sum, so only a stage's products are summed
-// there, and the stages by ordinary additions.
+// The mainloop of fp32. The tensor cores truncate what they accumulate, which over a long sum would cost fp32 its accuracy. So they sum only a stage's
+// products, and ordinary additions sum the stages.
 template <class Config>
 __device__ __forceinline__ int multiply_split(TileProduct<Config> &product, float (&d)[Config::block_columns / 2], int group, int steps) {
     SplitProduct<Config> split(product, group);

@@ -1,12 +1,19 @@
-// What Hopper's forwards share around their statistics (row_statistics.cuh): a warpgroup's rows and where, while it multiplies, what is known of them waits.
+// What the Hopper forward kernels have in common: tile_kernel.cuh's frame with the rows' statistics (row_statistics.cuh) as its epilogue.
+//
+// The warp roles, the pipeline of stages and the schedules are those of tile_kernel.cuh. A unit is a row block's tiles of one split of the vocabulary
+// (schedule.cuh). begin() resets the statistics of the warp's rows, the derived kernel's consume() adds a tile to them, and its finish() stores them for the
+// combine.
+//
+// In the cooperative schedule, the statistics stay in registers from tile to tile. In the ping-pong schedule, a thread's accumulators leave no registers for
+// them: during the products they are kept in shared memory, from which take_up() loads them for an epilogue, and to which lay_down() stores them again.
 // Config: those of tile_kernel and row_statistics
 
-// Where warpgroups take turns, in shared memory: registers are few. A thread's words, in the order in which they are taken up.
+// The statistics of the consumer threads in shared memory, for the ping-pong schedule.
 template <class Config> struct KeptStatistics {
     static constexpr int words = 3 + Config::wants_entropy + Config::wants_logit_sum + 2 * Config::wants_argmax;
     float word[words][2][Config::consumer_groups * 128];
 
-    // visit(word, value): each of a thread's, with where it is kept.
+    // Calls visit(word, value) for each of the thread's statistics and the word in which it is kept.
     template <class Statistics, class Visit> __device__ __forceinline__ void visit(Statistics &statistics, Visit visit) {
         int thread = thread_index_reread();
 #pragma unroll
@@ -34,13 +41,13 @@ template <class Config, class KernelShared> struct StatisticsShared<Config, Kern
     KeptStatistics<Config> kept[Config::group_rows / 64];
 };
 
-// Statistics: RowStatistics, or what extends it.
+// Statistics: RowStatistics or a struct that extends it.
 template <class Config, class KernelShared, class Statistics> struct StatisticsKernel : TileKernel<Config, StatisticsShared<Config, KernelShared>> {
     using Base = TileKernel<Config, StatisticsShared<Config, KernelShared>>;
     static constexpr bool takes_turns = Config::turns > 1;
     const LinearLogpParams &params;
     Statistics statistics;
-    int row; // the warp's first
+    int row; // the first of the warp's rows
 
     __device__ __forceinline__ StatisticsKernel(const TensorMap &hidden_map, const TensorMap &weight_map, const LinearLogpParams &params)
         : Base(hidden_map, weight_map), params(params) {}
@@ -65,7 +72,7 @@ template <class Config, class KernelShared, class Statistics> struct StatisticsK
         lay_down();
     }
 
-    // A bias takes the registers for it. What waits in shared memory is taken up by its row alone.
+    // With a bias there are no registers for it. In the ping-pong schedule only `row` must be exchanged, since take_up() finds the statistics by it.
     static constexpr bool emits_parts_once = !Config::has_bias;
     __device__ __forceinline__ bool exchange(StatisticsKernel &other) {
         if constexpr (!takes_turns) exchange_values(statistics, other.statistics);

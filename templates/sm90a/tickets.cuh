@@ -1,36 +1,39 @@
-// Units of one tile that go to whoever is free: as soon as all loads of a unit have been asked for, the block's producer takes a ticket for the next.
-// Multiprocessors do not get equal shares of the memory's bandwidth (of an H200's 132, a group of 24 gets a third more than the others), so equal shares of
-// the tiles would leave some without any while the last ones are read. A unit's bits do not depend on who computes it.
+// The dynamic tile scheduler: blocks take tickets for units of one tile from an atomic counter. As soon as the producer has issued all loads of a unit, it
+// takes the ticket for the block's next one.
 //
-// params.ticket counts, behind the launch's own number. It need not hold anything before the launch: block 0 sets it as it begins, and whoever finds another
-// launch's number takes no tickets. Block 0 takes them until there are none.
+// Why: multiprocessors do not get equal shares of the memory bandwidth (of an H200's 132, a group of 24 gets a third more than the others). With equal shares
+// of the tiles, some would have none left while others still read their last ones. A unit's bits do not depend on the block that computes it.
 //
-// told[b]: the producer has said which unit is next. read[b]: all of the block's other warpgroups know. Each thread arrives for itself, as race checkers want
-// it.
+// The counter is the low word of params.ticket; the high word is the number of the launch that uses it. It need not be initialised before the launch: block 0
+// sets it when it begins. A block that finds another launch's number gets no tickets; block 0 itself takes tickets until there are none left, so no unit is
+// lost.
+//
+// The producer hands a unit to the block's other warpgroups through unit[b], with two buffers b. told[b]: the producer has written it. read[b]: all threads
+// of the other warpgroups have read it. Each thread arrives for itself, because race checkers require that.
 // Config: stages, consumer_groups, block_rows, cluster, turns, is_packed, splits_operands
 template <class Config> struct Tickets {
     static constexpr int readers = (Config::consumer_groups + Config::splits_operands) * 128;
     u64 told[2], read[2];
-    int unit[2]; // -1: there are no more
+    int unit[2]; // index of a small unit (schedule.cuh); -1: there are no more
 
-    // One thread, before the block's first barrier.
+    // Called by one thread, before the block's first barrier.
     __device__ __forceinline__ void init(const LinearLogpParams &params) {
         for (int b = 0; b < 2; b++) {
             mbarrier_init(shared_address(&told[b]), 1);
             mbarrier_init(shared_address(&read[b]), readers);
         }
         mbarrier_init_fence();
-        int first = params.split.big > 0 ? 0 : gridDim.x; // else each block has one of its own
+        int first = params.split.big > 0 ? 0 : gridDim.x; // without big splits each block begins with a small unit of its own
         if (blockIdx.x == 0) atomicExch(params.ticket, (u64)launch_number() << 32 | (u32)first);
     }
 
-    // Of so many units; -1 where there is none left.
+    // Takes a ticket: the index of a unit, below `units`; -1: there are none left.
     __device__ __forceinline__ static int take(const LinearLogpParams &params, int units) {
         u64 ticket = atomicAdd(params.ticket, 1ull);
         return (u32)(ticket >> 32) == launch_number() && (u32)ticket < (u32)units ? (int)(u32)ticket : -1;
     }
 
-    // The producer's thread, which takes a ticket, or all of the others: the turn-th unit.
+    // The block's ticket number `turn`. Called by the producer's thread, which takes it, and by all threads of the other warpgroups, which wait for it.
     __device__ __forceinline__ int next(const LinearLogpParams &params, int units, int turn) {
         int b = turn % 2, phase = turn / 2 % 2, next;
         if (threadIdx.x / 128 == Config::consumer_groups) {
@@ -47,6 +50,7 @@ template <class Config> struct Tickets {
     }
 };
 
+// The walk: first the units that the block has without asking (Schedule::next_own), then those for which it takes tickets.
 template <class Config> struct TicketedSchedule {
     static constexpr bool units_are_tiles = false;
     static_assert(Config::cluster == 1 && Config::turns == 1, "a producer for each walk");

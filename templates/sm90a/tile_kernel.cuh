@@ -1,20 +1,33 @@
-// The shell of Hopper's tile kernels: a block's roles, registers and barriers, and its place in the stream. Which tiles there are, what is loaded and
-// what becomes of the accumulators is the kernel's, a struct that extends TileKernel and hides those of its members that it has its own way of.
+// The frame of the Hopper tile kernels: persistent blocks of specialised warpgroups. The kernel itself adds a tile scheduler and an epilogue.
 //
-// The warpgroups of a block: consumer_groups that multiply, group_rows rows each; one of which a single thread loads, the producer; for fp32 one that
-// splits numbers in two (split_operands.cuh). Blocks of a cluster take neighbouring row blocks and share B's tiles. All roles walk the same units.
+// Warp roles: consumer_groups consumer warpgroups multiply with wgmma, group_rows rows each, and run the epilogue. One more warpgroup is the producer, of
+// which a single thread loads operand tiles by TMA; its other warps may assist. fp32 kernels have a third kind, the splitter, a warpgroup that splits numbers
+// into two tf32 parts (split_operands.cuh). setmaxnreg moves registers from producer and splitter to the consumers. All roles go through the same units of
+// tiles in the same order, each with a tile scheduler of its own, called a walk: a static one (schedule.cuh, product_tiles.cuh), or a dynamic one that takes
+// tickets from an atomic counter (tickets.cuh).
 //
-// With turns > 1 each consumer warpgroup has units of its own, whose tiles it multiplies whole: first one's, then the other's, so that what becomes of
-// one's accumulators is computed under the other's products, and the tensor cores never wait for it.
+// Pipeline: the producer fills a ring of shared-memory stages, each with one step of both operands along the inner size, and the consumers empty it. A full
+// and an empty mbarrier for each stage synchronise them (tile_product.cuh). The producer runs ahead of the consumers, across the ends of tiles and units. The
+// blocks of a cluster take neighbouring row blocks and share B's tiles by multicast.
+//
+// Schedules: with turns == 1 (cooperative) the consumer warpgroups divide a tile's rows among them, and the tensor cores idle during their epilogue. With
+// turns == 2 (ping-pong) each of two consumer warpgroups has units of its own and multiplies their tiles whole. The warpgroups alternate: one's epilogue runs
+// while the tensor cores work on the other's products (turns.cuh).
+//
+// Programmatic dependent launch: a kernel that is launched so waits for the previous one of its stream in enter(), before its first load. Where it may begin
+// beside the end of the previous one, it waits later, before its first store or in leave() (early_start.cuh). It allows the next kernel to be launched as
+// soon as its own blocks run.
+//
+// A kernel is a struct that extends TileKernel and hides members of it where it has versions of its own.
 // Config: threads, shared_bytes, consumer_groups, group_rows, turns, producer_registers, splitter_registers, consumer_registers, and those of tile_product
 
-// Shared: the kernel's own, the mainloop's part of it in `stages`. A kernel has beside what is here
-//   walk(turn)                    the units, in order, of the block or of its warpgroup with that turn: next(Unit &)
-//   begin(unit, row)              a consumer warp with 16 rows from `row` on, before a unit's tiles
-//   consume(d, is_first, tile, steps) ... behind the products of each, of so many steps of the inner size
-//   finish(unit)                  ... behind a unit's tiles
-//   exchange(kernel)              ... with 128 rows, 16 in each of two parts, and a kernel's struct for each: from the rows of one to those of the other;
-//                                 whether they are the second's
+// KernelShared: the kernel's shared memory, with a member `stages` for the mainloop. A kernel must also have these members:
+//   walk(turn)         returns the tile scheduler of the block or, in the ping-pong schedule, of consumer warpgroup `turn`: next(Unit &) gives the units
+//   begin(unit, row)   called by each consumer warp before a unit's tiles; row: the first of the warp's 16 rows
+//   consume(d, is_first, tile, steps) the epilogue, called after each tile's products, which took `steps` steps along the inner size
+//   finish(unit)       called after a unit's tiles
+//   exchange(other)    with emits_parts_once. A consumer warpgroup of 128 rows has two parts of 64 rows, and a kernel struct for each. Swaps the state of the
+//                      two structs, and returns whether this one now has the second part's rows
 template <class Config, class KernelShared> struct TileKernel {
     using Shared = KernelShared;
     static_assert(sizeof(Shared) == Config::shared_bytes, "gen/budget.lua disagrees");
@@ -28,33 +41,33 @@ template <class Config, class KernelShared> struct TileKernel {
         return *(Shared *)dynamic_shared;
     }
 
-    // One thread: barriers of the kernel's own. All threads, before the block's first barrier.
+    // Called before the block's first barrier: init() by one thread, for the kernel's own mbarriers, and prepare() by all threads.
     __device__ __forceinline__ void init() const {}
     __device__ __forceinline__ void prepare() const {}
-    // All threads, behind that barrier and before the last one: programmatic dependent launch.
+    // Called by all threads, enter() after that barrier and leave() at the kernel's end, for programmatic dependent launch.
     __device__ __forceinline__ void enter() {}
     __device__ __forceinline__ void leave() const {}
-    // Warps of the producer's warpgroup, before its first thread loads.
+    // Called by all warps of the producer's warpgroup, before its first thread begins to load.
     template <class Walk> __device__ __forceinline__ void assist(const Walk &, int) const {}
-    // Rows of A that a copy brings, the column of B at which a tile begins, and which steps of the inner size a unit's tiles take.
+    // The rows of A's TMA box, the column of B at which a tile begins, and the steps along the inner size that a unit's tiles take.
     __device__ __forceinline__ int a_rows() const { return Config::block_rows; }
     __device__ __forceinline__ int b_column(int tile) const { return tile * Config::block_columns; }
     __device__ __forceinline__ AllSteps<Config> steps(const Unit &) const { return {}; }
-    // Whether the parts' code is emitted once, which takes a few registers more; exchange is then a kernel's, too.
+    // Whether the code for a warpgroup's parts of 64 rows is emitted once, as a loop, which takes a few registers more. The kernel must then have exchange().
     static constexpr bool emits_parts_once = false;
-    // A consumer warp behind its last unit.
+    // Called by each consumer warp after its last unit.
     __device__ __forceinline__ void drain() const {}
 };
 
 // The splitter's role: split_operands.cuh, emitted where Config::splits_operands.
 template <class Config, class Walk> __device__ __forceinline__ void split_tiles(Stages<Config> &shared, Walk walk);
 
-// The block's first row of a unit.
+// The first row that a block has of a unit; rank: the block's in its cluster.
 template <class Config> __device__ __forceinline__ int block_row(const Unit &unit, int rank) {
     return (unit.row_block * Config::cluster + rank) * Config::block_rows;
 }
 
-// The tiles of a walk's units, one after the other: the first of what is left of the unit.
+// Goes through the tiles of a walk's units one by one: next() makes unit.first_tile the current tile.
 template <class Walk> struct WalkedTiles {
     Walk walk;
     Unit unit;
@@ -72,6 +85,7 @@ template <class Walk> struct WalkedTiles {
     }
 };
 
+// The producer's role, for one thread: loads the operands of all tiles in the order in which the consumers multiply them.
 template <class Config, class Kernel> __device__ __forceinline__ void produce_tiles(const Kernel &kernel, int rank) {
     TileProduct<Config> product(kernel.shared.stages, kernel.a_rows());
     auto load = [&](const Unit &unit) {
@@ -79,13 +93,13 @@ template <class Config, class Kernel> __device__ __forceinline__ void produce_ti
     };
     auto walk = kernel.walk(0);
     using Walk = decltype(walk);
-    if constexpr (Walk::units_are_tiles) { // those of both turns, one and the other, are then one walk's
+    if constexpr (Walk::units_are_tiles) { // a single walk then gives the alternating tiles of both warpgroups
         auto tiles = walk.of_all_turns();
         Unit unit;
         while (tiles.next(unit)) load(unit);
     } else {
         WalkedTiles<Walk> tiles(walk), others(Config::turns > 1 ? kernel.walk(1) : walk);
-        // One turn's next tile, then the other's, until neither has one more.
+        // The next tile of one warpgroup, then of the other, until neither has another.
         for (int without = 0; without < Config::turns;) {
             if (tiles.next()) {
                 load(tiles.unit);
@@ -98,7 +112,7 @@ template <class Config, class Kernel> __device__ __forceinline__ void produce_ti
     }
 }
 
-// A consumer warpgroup's place among those that take turns: turns.cuh, emitted where Config::turns > 1.
+// The hand-over between the consumer warpgroups of the ping-pong schedule: turns.cuh, emitted where Config::turns > 1. Otherwise nothing is handed over.
 template <class Config> struct Turns;
 template <class Config> struct NoTurns {
     template <class Walk> __device__ __forceinline__ NoTurns(Stages<Config> &, int, const Walk &) {}
@@ -108,15 +122,16 @@ template <class Config> struct NoTurns {
 template <bool takes_turns, class Config> struct TurnsOf { using type = NoTurns<Config>; };
 template <class Config> struct TurnsOf<true, Config> { using type = Turns<Config>; };
 
-// A warpgroup's parts of 64 rows, one after the other. Where Kernel::emits_parts_once, what is done with each is emitted once, for the first part's
-// registers, into which the second's are moved: copies of an epilogue are most of what a kernel takes to compile.
+// The one or two parts of 64 rows (the rows of a wgmma) that a consumer warpgroup has, on which the epilogue runs one after the other. With
+// Kernel::emits_parts_once its code is emitted once, for the first part's registers, into which those of the second part are then moved: copies of an
+// epilogue are most of a kernel's compile time.
 template <class Config, class Kernel> struct PartsOf {
     static constexpr int count = TileProduct<Config>::parts;
     static constexpr bool emits_once = count > 1 && Kernel::emits_parts_once;
     static constexpr int emitted = emits_once ? 1 : count;
     static_assert(count <= 2, "a second one");
 
-    // Whether there is one more to come: the second, which then has the first's place.
+    // Whether another part follows. If so it is the second, which has now taken the first one's place.
     __device__ __forceinline__ static bool next(Kernel (&part)[2]) {
         if constexpr (emits_once) return part[0].exchange(part[1]);
         else return false;
@@ -131,6 +146,7 @@ template <class Config, class Kernel> struct PartsOf {
     }
 };
 
+// A consumer warpgroup's role: multiplies tiles, and calls the kernel's epilogue for each.
 template <class Config, class Kernel> __device__ __forceinline__ void consume_tiles(const Kernel &kernel, int rank, int group) {
     using Product = TileProduct<Config>;
     using Parts = PartsOf<Config, Kernel>;
@@ -138,9 +154,9 @@ template <class Config, class Kernel> __device__ __forceinline__ void consume_ti
     Product product(kernel.shared.stages);
     auto walk = kernel.walk(takes_turns ? group : 0);
     typename TurnsOf<takes_turns, Config>::type turns(kernel.shared.stages, group, kernel.walk(takes_turns ? 1 - group : 0));
-    Kernel part[2] = {kernel, kernel}; // of a warpgroup's rows; the second is nothing where there is one
+    Kernel part[2] = {kernel, kernel}; // one for each part of the warpgroup's rows; with a single part the second is unused
     typename Product::Accumulators d;
-    int first = takes_turns ? 0 : group * Product::parts; // of the tile's parts
+    int first = takes_turns ? 0 : group * Product::parts; // which of the tile's parts is the warpgroup's first
     Unit unit;
     bool more;
     while (walk.next(unit)) {
@@ -152,14 +168,14 @@ template <class Config, class Kernel> __device__ __forceinline__ void consume_ti
             if constexpr (Parts::emits_once) row += 64;
             more = Parts::next(part);
         } while (more);
-        for (bool is_first = true; unit.tiles > 0; is_first = false, unit.first_tile++, unit.tiles--) { // the unit's own numbers: registers are few
+        for (bool is_first = true; unit.tiles > 0; is_first = false, unit.first_tile++, unit.tiles--) { // counts in `unit` itself, to save registers
             auto steps = kernel.steps(unit);
             turns.wait(product.ring, steps.count);
             int taken = product.multiply(d, first, steps, [&turns] { turns.pass(); });
 #pragma unroll 1
             do {
                 u32 tile = unit.first_tile;
-                if constexpr (Parts::emits_once) make_opaque(tile); // what is computed from it is not held through both parts
+                if constexpr (Parts::emits_once) make_opaque(tile); // so that what depends on it is not held in registers through both parts
 #pragma unroll
                 for (int p = 0; p < Parts::emitted; p++) part[p].consume(d[p], is_first, tile, taken);
                 more = Parts::next(part, d);
@@ -175,6 +191,7 @@ template <class Config, class Kernel> __device__ __forceinline__ void consume_ti
     part[0].drain();
 }
 
+// A tile kernel's body: initialises the barriers, then each warpgroup takes its role.
 template <class Config, class Kernel> __device__ __forceinline__ void run_tile_kernel(Kernel kernel) {
     int rank = Config::cluster > 1 ? cluster_rank() : 0;
     if (threadIdx.x == 0) {

@@ -1,11 +1,15 @@
-// The Hopper mainloop, d = A B: a producer thread streams tiles of A and B through a ring of shared-memory stages, consumer warpgroups multiply them with
-// wgmma.
+// The Hopper mainloop, d = A B: a producer thread streams tiles of A and B by TMA through a ring of shared-memory stages, and consumer warpgroups multiply
+// them with wgmma.
 //
-// A is [rows, inner], or lies [inner, rows] (a_transposed); B is [columns, inner], or lies [inner, columns] (b_transposed).
+// A is stored [rows, inner] or, with a_transposed, [inner, rows]; B is stored [columns, inner] or, with b_transposed, [inner, columns]. A stage holds
+// block_inner elements (128 bytes) along the inner size of both operands' tiles: one step.
 //
-// full[s]: the stage's bytes have arrived (one arrival, A's bytes + B's bytes). empty[s]: all consumers of all blocks of the cluster are
-// done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
-// split[s], for fp32: a splitter warpgroup has put the low parts of B's numbers beside the stage (split_operands.cuh).
+// The mbarriers of a stage s:
+// full[s]: the stage's data has arrived. The producer arrives once and announces A's bytes + B's bytes, which TMA then completes.
+// empty[s]: all consumers of all blocks of the cluster are done with the stage. As a block's multicast fills its neighbours' stages too, it must wait for
+// their consumers as well.
+// split[s], only for fp32: the splitter warpgroup has put the low parts of B's numbers beside the stage (split_operands.cuh). (turn[g], not of a stage:
+// consumer warpgroup g may issue its next products.)
 // Config: element, block_rows, block_columns, block_inner, inner_size, a_transposed, stages, steps_together, cluster, consumer_groups,
 // group_rows, turns, b_transposed, b_is_read_once, b_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
@@ -14,11 +18,12 @@ template <class Config> struct LowParts<Config, true> {
     u64 split[Config::stages], turn[2];
 };
 
-// others: tiles of the other warpgroup; turn: of them the one that comes behind this warp's next one.
+// A warp's state in the ping-pong schedule (turns.cuh). others: the number of the other warpgroup's tiles; turn: the index among these of the tile that
+// follows this warp's next tile.
 struct WarpTurn {
     int others, turn;
 };
-// barrier[g]: the other warpgroup has started its products, so that warpgroup g's come next.
+// barrier[g]: the other warpgroup has issued all products of its tile, so warpgroup g may issue those of its next one.
 template <int turns> struct TurnState {
     u64 barrier[turns];
     WarpTurn of_warp[4 * turns];
@@ -33,6 +38,7 @@ template <class Config> struct alignas(1024) Stages {
     TurnState<Config::turns> turns;
 };
 
+// A role's position in the ring of stages. phase: the parity of the stage's current use.
 template <class Config> struct Ring {
     int stage = 0, phase = 0;
     __device__ __forceinline__ void advance() {
@@ -41,6 +47,7 @@ template <class Config> struct Ring {
             phase ^= 1;
         }
     }
+    // Passes over the stages of steps that the other warpgroup multiplies.
     __device__ __forceinline__ void skip(int steps) {
         stage += steps;
         phase ^= stage / Config::stages & 1;
@@ -55,7 +62,7 @@ template <class Config> struct AllSteps {
     __device__ __forceinline__ bool operator()(int) const { return true; }
 };
 
-// What only some variants have: kept_steps.cuh, split_operands.cuh.
+// Mainloops that only some variants have: kept_steps.cuh, split_operands.cuh.
 template <class Config> struct TileProduct;
 template <class Config, class Steps>
 __device__ __forceinline__ int multiply_kept(TileProduct<Config> &product, float (&d)[Config::block_columns / 2], int group, const Steps &steps);
@@ -69,24 +76,24 @@ template <class Config> struct TileProduct {
     static constexpr int row_bytes = Config::block_inner * element_bytes;
     static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
     static constexpr int box_bytes = Config::b_box_columns * Config::b_box_rows * element_bytes;
-    static constexpr int boxes_inward = Config::b_transposed ? Config::block_inner / Config::b_box_rows : 1; // with the same columns
+    static constexpr int boxes_inward = Config::b_transposed ? Config::block_inner / Config::b_box_rows : 1; // TMA boxes of B with the same columns
     static constexpr int boxes = b_bytes / box_bytes, boxes_of_block = boxes / Config::cluster;
     static_assert(boxes_of_block * Config::cluster * box_bytes == b_bytes, "blocks of a cluster load equal shares of B's tile");
-    static constexpr int accumulators = Config::block_columns / 2, parts = Config::group_rows / 64; // of a warpgroup: of 64 rows each
+    static constexpr int accumulators = Config::block_columns / 2, parts = Config::group_rows / 64; // of a thread and part; parts of 64 rows of a warpgroup
     using Accumulators = float[parts][accumulators];
-    // That a consumer warpgroup makes on a stage it is done with: one where only the tensor cores read it, else one of each warp.
+    // Arrivals of a consumer warpgroup at an empty barrier: one where only the tensor cores read the stage, else one of each warp.
     static constexpr int releases = Config::splits_operands ? 4 : 1;
 
     Shared &shared;
     Ring<Config> ring;
-    int a_rows; // that a copy brings
+    int a_rows; // rows of A's TMA box
     __device__ __forceinline__ TileProduct(Shared &shared, int a_rows = Config::block_rows) : shared(shared), a_rows(a_rows) {}
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
     __device__ __forceinline__ u32 split() const { return shared_address(&shared.low.split[ring.stage]); }
 
-    // One thread of the block, before the block's (cluster's) first barrier.
+    // Called by one thread of the block, before the block's (cluster's) first barrier.
     __device__ __forceinline__ static void init(Shared &shared) {
         for (int s = 0; s < Config::stages; s++) {
             mbarrier_init(shared_address(&shared.full[s]), 1);
@@ -104,8 +111,8 @@ template <class Config> struct TileProduct {
 
     __device__ __forceinline__ static int box_rows(i64 rows) { return FLP_HIDDEN_BOX_ROWS(rows, Config::block_rows); }
 
-    // All threads, before the block's first barrier: makes the rows 0 that such a box leaves alone. The copy engine would do so with rows outside
-    // the tensor, but takes its time: 63 of 64 are a tenth of a kernel that lives off memory.
+    // Called by all threads, before the block's first barrier: sets the rows of A that a box of fewer rows does not fill to 0. With a full box TMA would fill
+    // rows outside the tensor itself, but slowly: 63 of 64 such rows take a tenth of the time of a memory-bound kernel.
     __device__ __forceinline__ static void clear_a(Shared &shared, i64 rows) {
         if (box_rows(rows) == Config::block_rows) return;
         auto words = (uint4 *)shared.a;
@@ -113,7 +120,7 @@ template <class Config> struct TileProduct {
         async_proxy_fence();
     }
 
-    // Waits for the stages of this step and of those that are filled together with it.
+    // Waits until the stages of this step, and of the steps that are loaded together with it, are empty.
     __device__ __forceinline__ void wait_for_free_stages() const {
         Ring<Config> ahead = ring;
 #pragma unroll
@@ -123,7 +130,7 @@ template <class Config> struct TileProduct {
         }
     }
 
-    // Producer, one thread: loads the operands of one tile, row and column being its corner.
+    // Called by the producer thread: loads the operands of the tile with the corner (row, column).
     template <class Steps>
     __device__ __forceinline__ void load(const TensorMap &a_map, const TensorMap &b_map, int row, int column, int rank, const Steps &steps) {
         static_assert(!Steps::passes_some_over || Config::steps_together == 1, "a stage at a time");
@@ -163,14 +170,15 @@ template <class Config> struct TileProduct {
         else tma_load(to, &map, x, y, full());
     }
 
-    // Operands of one stage: where they begin and, in B's, from one box to the next; A has one box, and no such offset either way.
+    // Shared-memory descriptors of a stage's operands (wgmma.cuh). With b_transposed, B's leading offset is the distance between boxes of 64 columns. A needs
+    // no leading offset in either layout, since the 64 rows of a wgmma are one box.
     static constexpr int b_leading_bytes = Config::b_transposed ? boxes_inward * box_bytes : 16;
     __device__ __forceinline__ static u64 a_descriptor(u32 address) { return wgmma_descriptor(address, 16, 8 * row_bytes); }
     __device__ __forceinline__ static u64 b_descriptor(u32 address) { return wgmma_descriptor(address, b_leading_bytes, 1024); }
     __device__ __forceinline__ static u64 with_low_word(u64 descriptor, u32 low) { return (descriptor & ~0xffffffffull) | low; }
 
-    // A consumer warpgroup: the product of its rows, from part `first` of the tile's on, with the tile; how many steps it took. d is not written where
-    // there are none. started(): called when all products are under way.
+    // Called by a consumer warpgroup: d = the product of its rows, the tile's parts from `first` on, with the tile's columns. Returns the number of steps
+    // taken; with none, d is not written. started(): called once all products have been issued, in variants without a filter and other than fp32.
     template <class Steps, class Started> __device__ __forceinline__ int multiply(Accumulators &d, int first, const Steps &steps, Started started) {
         static_assert(parts == 1 || !(Config::splits_operands || Steps::passes_some_over), "64 rows a warpgroup");
         if constexpr (Config::splits_operands) return multiply_split(*this, d[0], first, steps.count);
@@ -178,8 +186,9 @@ template <class Config> struct TileProduct {
         else return multiply_all(d, first, steps.count, started);
     }
 
-    // What a consumer's loop over the steps holds: the first stage's barrier and the low word of its descriptor of B; A's differs by a constant. Hidden, since
-    // the compiler would compute them anew in each step, where an instruction costs energy and with it clock.
+    // Loop invariants of a consumer's mainloop: the address of the first stage's full barrier, and the low word of B's descriptor in that stage (A's differs
+    // from it by a constant). make_opaque keeps the compiler from computing them again in each step, where every instruction costs energy and thereby clock
+    // frequency.
     struct FirstStage {
         u32 full, b;
     };
@@ -192,11 +201,12 @@ template <class Config> struct TileProduct {
     static_assert(8 * row_bytes == 1024, "A and B, if not transposed, lie alike");
     static constexpr int a_behind_b = -(int)sizeof(Shared::a) / 16 + (1 - b_leading_bytes / 16) * 65536;
 
-    // Starts a stage's products, which are added to d or, the first, become it.
+    // Waits for the current stage and issues its products, which are added to d or, with adds 0, overwrite it.
     template <int count> __device__ __forceinline__ void multiply_step(float (&d)[count][accumulators], int first, const FirstStage &from, int adds) {
         mbarrier_wait(from.full + ring.stage * 8, ring.phase);
         wgmma_fence();
-        u32 stage = Config::consumer_groups > 1 ? uniform(ring.stage) : ring.stage; // and so the descriptors, which else move there one by one
+        // uniform(): otherwise the descriptors, which depend on the stage, are moved to uniform registers one by one.
+        u32 stage = Config::consumer_groups > 1 ? uniform(ring.stage) : ring.stage;
         constexpr u32 a_units = sizeof(Shared::a[0]) / 16, b_units = b_bytes / 16, part_units = 64 * row_bytes / 16;
         u64 a = with_low_word(a_descriptor(0), from.b + first * part_units + stage * a_units);
         u64 b = with_low_word(b_descriptor(0), from.b + stage * b_units);
@@ -205,15 +215,16 @@ template <class Config> struct TileProduct {
         wgmma_commit();
     }
 
-    // At least one step: with a way around the loop ptxas moves accumulators, and serializes the products.
-    // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
-    // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
+    // The default mainloop. steps >= 1: with a path around the loop, ptxas would move accumulators between registers and serialize the products.
+    // With two consumer warpgroups, a stage is released one step late, once the products that read it have finished while the next step's run. A single
+    // warpgroup has few rows and waits for memory anyway: there a stage is released as soon as its products have finished, so that it is loaded again
+    // earlier.
     template <class Started> __device__ __forceinline__ int multiply_all(Accumulators &d, int first, int steps, Started started) {
         constexpr bool late = Config::consumer_groups > 1;
         const FirstStage from = first_stage();
         u32 previous = 0;
         int step = 0;
-#pragma unroll 1 // copies of a statement with so many registers are a third of the compile
+#pragma unroll 1 // unrolled, copies of a statement with so many registers are a third of the compile time
         do {
             u32 barrier = from.full + ring.stage * 8 + sizeof(shared.full);
             multiply_step(d, first, from, step != 0);
@@ -230,6 +241,7 @@ template <class Config> struct TileProduct {
         return steps;
     }
 
+    // Arrives at an empty barrier, in every block of the cluster.
     __device__ __forceinline__ void release(u32 barrier) {
         int thread = threadIdx.x % (128 / releases);
         if constexpr (Config::cluster == 1) {

@@ -1,7 +1,11 @@
-// From accumulators to a matrix in memory through the copy engine: a warp lays 16 rows of 128 bytes at a time into one of its two
-// buffers, in the 128-byte swizzle, and the engine writes them (or, fp32, adds them) while the next are laid. What lies outside the matrix is
-// cut off. What is added to 16-bit elements is added here, before the one rounding.
+// Stores accumulators to a matrix in memory by TMA, each consumer warp for itself.
+//
+// A warp has two buffers of 16 rows of 128 bytes, a TMA box, in shared memory. It writes one box of its fragment to a buffer, in the 128-byte swizzle, while
+// TMA writes the box in the other buffer to memory (or, with Config::adds and fp32, adds it to memory). TMA cuts off what lies outside the matrix. With
+// Config::adds and 16-bit elements, the warp itself reads the old elements and adds them in fp32, so that the sum is rounded once.
 // Config: out_element, fragment_columns, consumer_groups, adds
+
+// The matrix in memory, as far as its old elements are read.
 template <class Out> struct OutMatrix {
     const Out *data;
     i64 stride;
@@ -18,7 +22,7 @@ template <class Config> struct TileStore {
         u8 box[Config::consumer_groups * 4][2][box_bytes];
     };
 
-    // row, column: the corner of the warp's 16 rows in the matrix; old: the matrix, read only where adds_first.
+    // row, column: the first row and column of the warp's fragment in the matrix; old: the matrix, read only where adds_first.
     template <int count>
     __device__ __forceinline__ static void store(Shared &shared, const TensorMap &map, const OutMatrix<Out> &old, float (&d)[count], int row, int column) {
         static_assert(count == Config::fragment_columns / 2, "two rows of two columns of eight");
@@ -30,8 +34,8 @@ template <class Config> struct TileStore {
         __device__ __forceinline__ void operator()(int &, int &) const {}
     };
 
-    // value(i): what takes accumulator i's place, asked for once each and in their order. place(row, column): moves a box's corner to where it lies.
-    // stores: else the values are asked for, and that is all.
+    // Stores value(i) in the place of accumulator i; value is called once for each i, in order. place(row, column): moves a box's corner to where it is
+    // stored. Without `stores`, value is called all the same, but nothing is stored.
     template <class Value, class Place = InPlace> __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column,
                                                                                                       Value value, Place place = Place(), bool stores = true) {
         u32 buffer = shared_address(shared.box[warp_index()]);
@@ -39,7 +43,7 @@ template <class Config> struct TileStore {
         for (int box = 0; box < boxes; box++) {
             u32 to = buffer + (box % 2) * box_bytes;
             if (stores && lane_index() == 0) {
-                // The engine has read what this buffer held: of an odd number the first is the one that was filled last.
+                // Waits until TMA has read what this buffer held. With an odd number of boxes, the first box goes to the buffer that was filled last.
                 if (box == 0 && boxes % 2 == 1) bulk_wait_read<0>();
                 else bulk_wait_read<1>();
             }
@@ -57,6 +61,7 @@ template <class Config> struct TileStore {
         }
     }
 
+    // Adds the old elements to the accumulators.
     template <int count> __device__ __forceinline__ static void add(const OutMatrix<Out> &old, float (&d)[count], int row, int column) {
         int lane = lane_index(), c = column_at(column, 2 * (lane % 4)), left = columns_left(c, old.columns);
 #pragma unroll
@@ -72,7 +77,7 @@ template <class Config> struct TileStore {
         }
     }
 
-    // A fragment (row_statistics.cuh) of 16 rows and box_columns columns, from accumulator 4 (box_columns / 8) box on.
+    // Writes a box to the buffer at `to`: box_columns columns of the fragment (row_statistics.cuh), from accumulator 4 (box_columns / 8) box on.
     template <class Value> __device__ __forceinline__ static void lay(u32 to, Value value, int box, bool stores) {
         if constexpr (sizeof(Out) == 4) lay_pairs(to, value, box, stores);
         else lay_matrices(to, value, box, stores);
@@ -91,7 +96,7 @@ template <class Config> struct TileStore {
         }
     }
 
-    // Sixteen columns at a time: two rows of two 8 x 8 matrices. This lane's row of them is lane % 8 of matrix lane / 8.
+    // Sixteen columns at a time, as 2 x 2 matrices of 8 x 8 elements (stmatrix). This lane passes the address of row lane % 8 of matrix lane / 8.
     template <class Value> __device__ __forceinline__ static void lay_matrices(u32 to, Value value, int box, bool stores) {
         int lane = lane_index(), line = lane % 8, h = lane / 8 % 2, side = lane / 16;
         u32 row = to + (line + 8 * h) * 128;
@@ -108,7 +113,7 @@ template <class Config> struct TileStore {
         }
     }
 
-    // Before the block ends, its shared memory must have been read and its writes be done.
+    // Called before the block ends: waits until TMA has completed the warp's stores, and so no longer reads shared memory.
     __device__ __forceinline__ static void finish() {
         if (lane_index() == 0) bulk_wait<0>();
     }

@@ -1,14 +1,14 @@
-// Copies to shared memory by the copy engine, of tensors and of contiguous memory: PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk".
+// TMA copies to shared memory, of tensors and of contiguous memory: PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk".
 // Config: none
 
-// Copies the box at (column, row) of the tensor to shared memory; its bytes complete on the barrier. What lies outside the tensor is
-// filled with zeros and counts in the bytes.
+// Copies the box at (column, row) of the tensor to shared memory; its bytes complete on the mbarrier. Elements outside the tensor are filled with zeros, and
+// count among the bytes.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(column),
                  "r"(row), "r"(barrier)
                  : "memory");
 }
-// For what is read once: the first to go from the L2 again, so that what others keep there stays.
+// For data that is read once: the L2 evicts it first, so that other data stays there.
 __device__ __forceinline__ void tma_load_once(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
     asm volatile("{\n.reg .b64 policy;\n"
                  "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
@@ -24,7 +24,7 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map,
                  : "memory");
 }
 
-// Contiguous memory to this block's shared memory; the bytes complete on the barrier. bytes, from and to: multiples of 16.
+// Copies contiguous memory to this block's shared memory; the bytes complete on the mbarrier. bytes, from and to: multiples of 16.
 __device__ __forceinline__ void bulk_load(u32 to, const void *from, int bytes, u32 barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier)
                  : "memory");
