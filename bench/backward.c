@@ -1,4 +1,4 @@
-/* Measures a case of the backward alone and behind its forward. */
+/* Measures a case of the backward, alone and after its forward. */
 #include "backward.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ const char *const flp_backward_cases[] = {
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:forward",
     "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:forward",
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:budget268435456:forward",
-    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:filter3e-08", /* 2^-12 of what weighs a row in the mean, 1 / N */
+    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:filter3e-08", /* 2^-12 of a row's weight in the mean, 1 / N */
     "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:filter6e-08",
     NULL
 };
@@ -161,7 +161,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
 
 /* ---- what goes into the results */
 
-/* products: of N, D and V, in ours and in the baseline; with a filter ours does less, and its rate is by this count too. */
+/* products: how many matrix products of N, D and V ours and the baseline compute. With a filter ours computes less, but its rate is by this count too. */
 static json_t *pack_case(const bench *b, const char *text, int products, const flp_backward_errors *errors, json_t *regimes)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(b->backward_plan);

@@ -1,5 +1,5 @@
-/* A gradient's row is a row of derivatives by the logits times a matrix: the host computes the first from fp64 logits, the device the
- * product. */
+/* Checks rows of gradients against fp64. A gradient's row is a row of derivatives by the logits, times a matrix: the device computes the logits in fp64, the
+ * host the derivatives from them, and the device the product. */
 #include "backward_check.h"
 
 #include <math.h>
@@ -16,26 +16,26 @@ enum { CHECKED = FLP_BACKWARD_CHECKED };
  * allowance. */
 static const double derivative_rounding = 0x1p-8 / 1.7320508075688772, slack = 1.05;
 
-/* A derivative below so many eps may have been below eps for the filter, which compares what fp32 makes of it. */
+/* A derivative below filter_slack * eps may have been below eps for the filter, which compares the derivative's fp32 value. */
 static const double filter_slack = 1.01;
 
 /* One of the two gradients. */
 typedef struct {
     const flp_backward_answer *answer;
-    int by_hidden;             /* rows of grad_hidden; else of grad_weight */
-    flp_gpu_matrix from, with; /* the rows' own matrix; the one that they are multiplied with */
+    int by_hidden;             /* 1: grad_hidden; 0: grad_weight */
+    flp_gpu_matrix from, with; /* the matrix that the gradient is of; the one that derivatives are multiplied with */
     int64_t rows[CHECKED];
-    double *derivatives, *below; /* [CHECKED, with.rows]; of those that the filter may pass over, what they count */
+    double *derivatives, *below; /* [CHECKED, with.rows]; below: those that the filter may pass over, else 0 */
     double *sums, *squares;      /* [CHECKED, columns]: the gradient; the sum of its terms' squares */
-    double *passed, *bound;      /* [CHECKED, columns]: |terms| that the filter may pass over; the bound of their sum that it promises */
+    double *passed, *bound;      /* [CHECKED, columns]: sums of the |terms| that the filter may pass over; the bound that it promises for them */
     CUdeviceptr left;            /* [CHECKED, with.rows] fp64 */
     flp_gpu_product product;
     flp_dtype dtype; /* of the gradient */
     void *got;       /* [columns] */
-    char *all;       /* the gradient where its rows lie as columns; else NULL */
+    char *all;       /* the whole gradient, where its rows are columns in memory; else NULL */
 } gradient;
 
-/* logit: before the softcap. */
+/* The derivative of the loss by a logit. logit: before the softcap. */
 static double derivative(const flp_backward_answer *answer, int64_t row, int64_t entry, double logit)
 {
     const double cap = answer->softcap, tangent = cap > 0 ? tanh(logit / cap) : 0, capped = cap > 0 ? cap * tangent : logit;
@@ -43,7 +43,7 @@ static double derivative(const flp_backward_answer *answer, int64_t row, int64_t
     return (double)answer->g[row] * ((answer->targets[row] == entry ? 1 : 0) - exp(capped - (double)answer->lse[row])) * (1 - tangent * tangent);
 }
 
-/* derivatives: from the logits that it holds. */
+/* Replaces the logits in g->derivatives by the derivatives. */
 static void differentiate(gradient *g)
 {
     for (int i = 0; i < CHECKED; i++)
@@ -81,7 +81,8 @@ static flp_status multiply(gradient *g, const double *left)
     return status == FLP_OK ? flp_gpu_kernels_product(g->answer->gpu, g->answer->kernels, g->left, &g->with, CHECKED, &g->product) : status;
 }
 
-/* magnitudes: of the terms that may be passed over, each with its own derivative, or all with eps, as the promise has it. */
+/* magnitudes: sums of the |terms| that the filter may pass over: with their own derivatives or, with `whole`, with eps in the place of each, as the filter
+ * promises. */
 static flp_status compute_below(gradient *g, int whole, double *magnitudes)
 {
     const double eps = g->answer->filter_eps;
@@ -121,7 +122,7 @@ static flp_status compute(gradient *g)
     return status == FLP_OK ? compute_below(g, 1, g->bound) : status;
 }
 
-/* What rounding value to the nearest bf16 may cost, far from the smallest ones. */
+/* The error of rounding value, which is far above the smallest bf16, to the nearest bf16. */
 static double rounding_error(double value)
 {
     int exponent;
@@ -130,7 +131,7 @@ static double rounding_error(double value)
     return value - ldexp(nearbyint(ldexp(value, 8 - exponent)), exponent - 8);
 }
 
-/* Sums over a row, of squares. */
+/* Sums of squares over a row. */
 typedef struct {
     double size, difference, rounded, estimate, passed, bound;
 } norms;
@@ -152,8 +153,8 @@ static norms compare_row(const gradient *g, int i)
     return sums;
 }
 
-/* Without a filter in the mean over rows, so that those with few large terms do not decide alone. With one, of all rows as one: of a rare entry's
- * row of grad_weight next to nothing need be left. */
+/* Without a filter each row is divided by its size, so that rows with few large terms do not decide alone. With a filter all rows count as one vector: of
+ * grad_weight's row of a rare entry, next to nothing need be left. */
 static void add_row(const gradient *g, const norms *row, norms *sums)
 {
     const double scale = g->answer->filter_eps > 0 ? 1 : 1 / row->size;
@@ -174,7 +175,7 @@ static flp_status fetch_all(gradient *g, CUdeviceptr gradient_data)
     return g->all ? flp_gpu_download(g->answer->gpu, g->all, gradient_data, bytes) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a gradient");
 }
 
-/* Row r of the gradient, which lies as `from`. */
+/* Fetches row r of the gradient, which has the layout of `from`. */
 static flp_status fetch_row(gradient *g, int64_t r)
 {
     const CUdeviceptr data = g->by_hidden ? g->answer->grad_hidden : g->answer->grad_weight;
@@ -193,7 +194,7 @@ static flp_status fetch_row(gradient *g, int64_t r)
 static flp_status compare(gradient *g, flp_gradient_error *error)
 {
     norms sums = { 0 };
-    double allowed, size = 0, difference = 0; /* of all rows as one */
+    double allowed, size = 0, difference = 0; /* of all rows as one vector */
 
     for (int i = 0; i < CHECKED; i++) {
         flp_status status = fetch_row(g, g->rows[i]);
@@ -213,7 +214,7 @@ static flp_status compare(gradient *g, flp_gradient_error *error)
                            allowed);
 }
 
-/* Evenly spaced; every other one of grad_weight is a target's, where one term outweighs the others. */
+/* Chooses evenly spaced rows. Every other one of grad_weight is the row of a target, where one term outweighs the others. */
 static void choose_rows(gradient *g)
 {
     for (int i = 0; i < CHECKED; i++) {

@@ -1,4 +1,4 @@
-/* What operators are held against: cuBLAS's products; reading, writing and copying memory once; an empty launch. */
+/* What the operators are compared with: cuBLAS's products; reading, writing and copying memory once; an empty launch. */
 #ifndef FLP_BENCH_BASELINES_H
 #define FLP_BENCH_BASELINES_H
 #include "device/gpu_kernels.h"
@@ -23,14 +23,14 @@ typedef struct {
 flp_status flp_cublas_open(CUstream stream, flp_cublas *cublas);
 void flp_cublas_close(flp_cublas *cublas);
 
-/* 1 where it multiplies what the problem, a normal one, has: hidden and weight without gaps, D a multiple of 8, and V where weight lies [D, V]. */
+/* 1 where the products below can be computed for a normalized problem: hidden and weight have no gaps, D is a multiple of 8 and, where weight is [D, V], so
+ * is V. */
 int flp_cublas_takes(const flp_linear_logp_problem *problem);
 
-/* logits [N, V] = hidden . W^T, all of the problem's dtype, of which FLP_F32 is multiplied as tf32; weight lies as the problem says; fp32 accumulation.
- * Enqueues. */
+/* logits [N, V] = hidden . W^T, all of the problem's dtype; FLP_F32 is multiplied as tf32. weight has the problem's layout; fp32 accumulation. Enqueues. */
 flp_status flp_cublas_logits(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *hidden, const void *weight, void *logits);
 
-/* grad_hidden [N, D] = dlogit [N, V] . W; grad_weight, which lies as weight, = dlogit^T . hidden; all as there. */
+/* grad_hidden [N, D] = dlogit [N, V] . W; grad_weight = dlogit^T . hidden, in the layout of weight; else as flp_cublas_logits. */
 flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *dlogit, const void *weight, void *grad_hidden);
 flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *dlogit, const void *hidden, void *grad_weight);
 
@@ -39,7 +39,7 @@ flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const flp_linear_log
 flp_status flp_cublas_gemv(const flp_cublas *cublas, flp_dtype dtype, int by_columns, const void *x, const void *vector, void *result, int64_t rows,
                            int64_t columns);
 
-/* outer [rows, columns] = g [rows]^T w [columns], as a product of depth 1: ger would read it too. Enqueues. */
+/* outer [rows, columns] = g [rows]^T w [columns], as a product of depth 1, because cuBLAS's ger would read outer too. Enqueues. */
 flp_status flp_cublas_outer(const flp_cublas *cublas, flp_dtype dtype, const void *g, const void *w, void *outer, int64_t rows, int64_t columns);
 
 typedef struct {
@@ -48,7 +48,7 @@ typedef struct {
     CUdeviceptr sink;
 } flp_read_kernel;
 
-/* The plainest fast read: 16-byte streaming loads, four in flight a thread. */
+/* The simplest fast read: 16-byte streaming loads, four in flight in each thread. */
 flp_status flp_read_kernel_load(flp_gpu *gpu, flp_read_kernel *kernel);
 void flp_read_kernel_unload(const flp_gpu *gpu, flp_read_kernel *kernel);
 
@@ -60,7 +60,7 @@ typedef struct {
     CUfunction function;
 } flp_write_kernel;
 
-/* The plainest fast write: of a constant. */
+/* The simplest fast write, of a constant. */
 flp_status flp_write_kernel_load(flp_gpu *gpu, flp_write_kernel *kernel);
 void flp_write_kernel_unload(const flp_gpu *gpu, flp_write_kernel *kernel);
 
@@ -72,7 +72,7 @@ typedef struct {
     CUfunction copy, nothing;
 } flp_copy_kernel;
 
-/* The plainest fast copy, and a kernel that does nothing. */
+/* The simplest fast copy, and a kernel that does nothing. */
 flp_status flp_copy_kernel_load(flp_gpu *gpu, flp_copy_kernel *kernel);
 void flp_copy_kernel_unload(const flp_gpu *gpu, flp_copy_kernel *kernel);
 

@@ -1,4 +1,4 @@
-/* Copies memory once: what an operation that reads and writes as much cannot be faster than. And a kernel that does nothing. */
+/* A kernel that copies memory once, which bounds the speed of an operation that reads and writes as much, and a kernel that does nothing. */
 #include "baselines.h"
 
 enum { THREADS = 256, LOAD_BYTES = 16, LOADS = 4 };

@@ -1,5 +1,5 @@
-/* A call on the CPU path, again for each line of its input: cpu_call PROBLEM THREADS. bench/cpu_peers.py runs it in turn with PyTorch. Each line of output
- * is the seconds that passed and the CPU's seconds. */
+/* cpu_call PROBLEM THREADS: makes a call on the CPU path for each line of its input, and prints the seconds that passed and the CPU's seconds on a line.
+ * bench/cpu_peers.py runs it in turn with PyTorch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 typedef struct {
     flp_context *context;
-    flp_linear_cross_entropy_problem problem; /* linear_logp's is its backward.forward */
+    flp_linear_cross_entropy_problem problem; /* of linear_logp: its backward.forward */
     int is_scoring;
     void *hidden, *weight, *grad_hidden, *grad_weight;
     float *logp, loss;

@@ -1,7 +1,7 @@
-"""Scoring and cross-entropy on the CPU beside PyTorch's, in turn: cpu_peers.py CPU_CALL [N,D,V ...] [--threads T] [--rounds R]
+"""Times scoring and cross-entropy on the CPU in turn with PyTorch's: cpu_peers.py CPU_CALL [N,D,V ...] [--threads T] [--rounds R]
 
-CPU_CALL is the program built from bench/cpu_call.c. PyTorch takes cross_entropy of the product hidden @ weight.T, as fp32 or as bf16, and its gradients. A
-ratio is PyTorch's CPU seconds over ours in the same round, of which median and range are printed."""
+CPU_CALL is the program built from bench/cpu_call.c. PyTorch computes cross_entropy of the product hidden @ weight.T, in fp32 or
+in bf16, and its gradients. A ratio is PyTorch's CPU seconds over ours in the same round; its median and range over the rounds are printed."""
 
 import argparse
 import statistics

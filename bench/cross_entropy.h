@@ -1,4 +1,4 @@
-/* One case of linear_cross_entropy with gradients: correctness, memory, and speed beside cuBLAS's bare products in both regimes. */
+/* Measures one case of linear_cross_entropy with gradients: correctness, memory, and speed beside cuBLAS's bare products in the requested regimes. */
 #ifndef FLP_BENCH_CROSS_ENTROPY_H
 #define FLP_BENCH_CROSS_ENTROPY_H
 #include "forward.h"
@@ -9,7 +9,7 @@ extern const char *const flp_cross_entropy_bench_cases[];
 /* 1 where text begins as a problem of linear_cross_entropy. */
 int flp_cross_entropy_is_bench_case(const char *text);
 
-/* *result: an entry for the results file, beside three products (logits, grad_hidden, grad_weight, all in bf16). FLP_BAD_ARGUMENT: text, or
- * what the baseline does not have. FLP_INTERNAL: a gradient is further from fp64 than it may be. */
+/* *result: an entry for the results file, with cuBLAS's three products (logits, grad_hidden, grad_weight, all in bf16) as the baseline. FLP_BAD_ARGUMENT:
+ * text, or what the baseline does not have. FLP_INTERNAL: a gradient is further from fp64 than it may be. */
 flp_status flp_cross_entropy_bench_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result);
 #endif

@@ -1,4 +1,4 @@
-/* cuBLAS by dlopen, with the few declarations that its products here take. */
+/* cuBLAS by dlopen, with the few declarations that these products need. */
 #include "baselines.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static flp_status check(int result, const char *what)
     return result == 0 ? FLP_OK : flp_status_fail(FLP_CUDA_FAILED, "%s: cublasStatus_t %d", what, result);
 }
 
-/* libcublas wants libcublasLt, which the loader finds by itself only where its directory is searched. */
+/* libcublas needs libcublasLt, which the loader finds by itself only where its directory is searched. */
 static void *open_in(const flp_library_loader *loader, const char *directory, int major)
 {
     char path[4096];
@@ -83,7 +83,7 @@ void flp_cublas_close(flp_cublas *cublas)
     *cublas = (flp_cublas){ 0 };
 }
 
-/* ---- products with W, of matrices as BLAS has them: column by column */
+/* ---- products with W; BLAS takes matrices in column-major order */
 
 static int64_t weight_stride(const flp_linear_logp_problem *problem)
 {
@@ -131,7 +131,8 @@ flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const flp_linear_log
     return multiply(cublas, problem->dtype, problem->hidden, problem->rows, problem->vocab, w, (operand){ dlogit, problem->vocab, 0 }, grad_hidden);
 }
 
-/* What lies [V, D] is, column by column, [D, V] = hidden^T [D, N] . dlogit [N, V]; what lies [D, V] is [V, D] = dlogit^T [V, N] . hidden [N, D]. */
+/* In column-major order, a grad_weight that is stored as [V, D] is [D, V] = hidden^T [D, N] . dlogit [N, V]; one that is stored as [D, V] is [V, D] =
+ * dlogit^T [V, N] . hidden [N, D]. */
 flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const flp_linear_logp_problem *problem, const void *dlogit, const void *hidden, void *grad_weight)
 {
     const operand rows_of_hidden = { hidden, problem->hidden, problem->weight_layout == FLP_HIDDEN_VOCAB };
@@ -144,7 +145,7 @@ flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const flp_linear_log
 
 /* ---- products with vectors */
 
-/* x, as BLAS has it, is x^T [D, N]. */
+/* In column-major order, x is x^T [D, N]. */
 flp_status flp_cublas_gemv(const flp_cublas *cublas, flp_dtype dtype, int by_columns, const void *x, const void *vector, void *result, int64_t rows,
                            int64_t columns)
 {

@@ -1,4 +1,4 @@
-/* Finding a known problem, and calling it: with its launches, and what the library and the driver do besides. */
+/* Times finding the plan of a known problem, and calling it: with its launches, and without them, which leaves what the library and the driver do besides. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -10,10 +10,10 @@
 
 enum { BATCHES = 51, LOOKUPS = 20000, CALLS = 100, ROWS = 64 };
 
-/* Small, so that the device is not what is waited for. */
+/* Small, so that no time is spent on waiting for the device. */
 static const flp_linear_logp_problem small = { .dtype = FLP_BF16, .rows = ROWS, .hidden = 64, .vocab = 256 };
 
-/* More problems in turn than a thread's recent hits have room for. */
+/* More problems than a thread's recent hits have room for. */
 enum { MANY = 64 };
 
 /* distinct: 1, or MANY to change the problem at each lookup. */
@@ -63,7 +63,7 @@ static flp_status call_once(const timed *what)
     return what->plan ? flp_linear_logp_execute(what->plan, what->args) : flp_linear_logp(what->context, &small, what->args);
 }
 
-/* Few enough launches a batch that the driver's queue never fills. */
+/* A batch has few enough launches that the driver's queue never fills. */
 static flp_status time_calls(const flp_gpu *gpu, const timed *what, double *nanoseconds)
 {
     flp_status status = FLP_OK;
@@ -94,7 +94,7 @@ static CUresult leave_extended_launch_out(const CUlaunchConfig *config, CUfuncti
     return CUDA_SUCCESS;
 }
 
-/* What a call takes over its bare launches: the same call with a driver that launches nothing and is asked for all the rest. */
+/* Times what a call takes besides its launches: the same call with a driver that launches nothing and does all the rest. */
 static flp_status time_without_launches(const flp_gpu *gpu, const timed *what, double *nanoseconds)
 {
     const flp_driver whole = flp_driver_loaded;

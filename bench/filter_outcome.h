@@ -10,7 +10,7 @@ typedef struct {
     int64_t blocks, passed_over;
 } flp_filter_outcome;
 
-/* What the plan's executions since the last call passed over. */
+/* Counts what the filter passed over in the plan's executions since the last call of this function. */
 flp_status flp_filter_outcome_take(flp_plan *plan, double eps, flp_filter_outcome *outcome);
 
 /* Adds to a case's object: grad_filter_eps, data, blocks, blocks_kept, grad_hidden_bound, grad_weight_bound; nothing where eps is 0. Returns 0

@@ -1,4 +1,4 @@
-/* Sets one case up, checks it, measures it. */
+/* Sets one case of the forward up, checks it and measures it. */
 #include "forward.h"
 
 #include <math.h>
@@ -14,10 +14,10 @@
 #include "operators/linear/linear_logp_plan.h"
 #include "regimes.h"
 
-/* All bytes of a bias are BIAS_BYTE: a number that is the same for all entries, which changes no logp. */
+/* All bytes of a bias are BIAS_BYTE: it is the same number for all entries, which changes no logp. */
 enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, BIAS_BYTE = 0x3f };
 
-/* The promise of the forward. */
+/* The relative error of logp that the forward promises. */
 static const double promised_error = 1e-6;
 
 const char *const flp_forward_cases[] = {
@@ -35,18 +35,18 @@ typedef struct {
     CUdeviceptr target, bias, logp, logits;
     int64_t *targets;
     flp_context *context;
-    flp_plan *plan, product; /* product: the portable path's bare one, where that is the baseline */
+    flp_plan *plan, product; /* product: the portable path's bare product, where that is the baseline */
     flp_linear_logp_args args;
-    int64_t memory_bytes; /* that the library took, by the driver's account */
+    int64_t memory_bytes; /* device memory that the library took, as the driver counts it */
 } forward;
 
-/* With few rows the weight's bytes are the floor, with many the product is. */
+/* With few rows, reading the weight bounds the time; with many, the product does. */
 static int reads_weight(const flp_linear_logp_problem *problem)
 {
     return problem->rows <= READ_ROWS;
 }
 
-/* Asked for by its name, the portable path is held against its own family of tiles. */
+/* The portable path, where it is requested by name, is compared with a bare product of its own mma.sync tiles. */
 static int is_portable(const flp_linear_logp_problem *problem)
 {
     return problem->backend == FLP_BACKEND_PORTABLE;
@@ -57,7 +57,7 @@ static int64_t weight_bytes(const flp_linear_logp_problem *problem)
     return problem->vocab * problem->hidden * flp_dtype_bytes(problem->dtype);
 }
 
-/* fp32 is three tf32 products: of cuBLAS too. */
+/* Ours computes an fp32 product as three tf32 products, so the baseline is three of cuBLAS's. */
 static int baseline_products(const flp_linear_logp_problem *problem)
 {
     return problem->dtype == FLP_F32 && !is_portable(problem) ? 3 : 1;
@@ -155,7 +155,7 @@ static flp_status allocate_logits(forward *f)
     return flp_gpu_allocate(f->gpu, (size_t)(f->problem.rows * f->problem.vocab * flp_dtype_bytes(f->problem.dtype)), &f->logits);
 }
 
-/* One launch of it too, so that its own memory is taken before ours is counted. */
+/* Launches the baseline once too, so that its own memory is taken before ours is counted. */
 static flp_status make_baseline(forward *f)
 {
     flp_status status;
@@ -163,7 +163,7 @@ static flp_status make_baseline(forward *f)
     if (reads_weight(&f->problem)) {
         status = flp_read_kernel_load(f->gpu, &f->read);
     } else if (is_portable(&f->problem)) {
-        return FLP_OK; /* with the plan of ours, whose tile it has */
+        return FLP_OK; /* make_bare_product makes it later, with the tile of our plan */
     } else {
         status = flp_cublas_open(f->stream, &f->cublas);
         if (status == FLP_OK)
@@ -272,7 +272,7 @@ static flp_status check(forward *f, double *error, int *checked)
 
 /* ---- what goes into the results */
 
-/* Floating-point operations or bytes of one call, of all tf32 products where there are three, in units of 10^12: divided by seconds it is the rate. */
+/* Floating-point operations or bytes of one call, in units of 10^12, so that dividing by seconds gives the rate. fp32 counts all three tf32 products. */
 static double work(const flp_linear_logp_problem *p)
 {
     if (reads_weight(p))

@@ -1,4 +1,4 @@
-/* One case of the forward: correctness, memory, and speed beside the baseline in the regimes that are asked for. */
+/* Measures one case of the forward: correctness, memory, and speed beside the baseline in the requested regimes. */
 #ifndef FLP_BENCH_FORWARD_H
 #define FLP_BENCH_FORWARD_H
 #include <jansson.h>
@@ -14,8 +14,8 @@ typedef struct {
 /* The cases that are measured where none are named; ends with NULL. */
 extern const char *const flp_forward_cases[];
 
-/* A canonical problem string, or one without "linear_logp:bf16:" before it. FLP_BAD_ARGUMENT: also what the baselines do not have ([D, V],
- * strides), and a softcap that changes logits. */
+/* Parses a canonical problem string, or one without "linear_logp:bf16:" before it. FLP_BAD_ARGUMENT: text, no rows, strides or sizes that flp_cublas_takes
+ * refuses, or a softcap together with a bias. */
 flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem);
 
 /* *result: the case's object for the results file. FLP_INTERNAL: a row is further from fp64 than it may be. */

@@ -1,4 +1,4 @@
-/* The benchmark's command line: the forward beside its baselines, what starting costs, and the plot. */
+/* The benchmark's command line: operators beside their baselines, what starting costs, and the plot. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@ typedef enum { RUN, JIT, DISPATCH, PLOT } command;
 
 typedef struct {
     command command;
-    char *case_list; /* what cases points into, where they were named */
+    char *case_list; /* the memory of cases, where they were named */
     const char *cases[MOST_CASES];
     int case_count, list, no_start;
     flp_forward_options forward;
     const char *json, *svg, *commit, *plot_from, *plot_to;
 } bench_options;
 
-/* What a start is measured with. */
+/* The problem whose start is measured. */
 static const char start_problem[] = "linear_logp:bf16:n4096:d2048:v131072";
 
 static const struct argp_option table[] = { { "cases", CASES, "LIST", 0,
@@ -135,7 +135,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-/* *result: an object, or an array of one for each baseline. */
+/* *result: an object, or an array with an object for each baseline. */
 static flp_status run_case(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)
 {
     flp_linear_logp_problem problem;
@@ -168,7 +168,7 @@ static void take_result(json_t *cases, json_t *result)
     json_array_append_new(cases, result);
 }
 
-/* A case that fails leaves the others to be measured. Returns an exit code. */
+/* Measures the cases; one that fails does not stop the others. Returns an exit code. */
 static int run_cases(flp_gpu *gpu, const bench_options *options, json_t *report)
 {
     int code = FLP_EXIT_OK;
@@ -235,7 +235,7 @@ static int run(const bench_options *options, int argc, char **argv)
         return flp_console_fail(status);
     report = flp_report_create(&gpu, options->commit, argc, argv);
     printf("%s, driver %d.%d\n", gpu.facts.name, gpu.driver->version / 1000, gpu.driver->version % 1000 / 10);
-    /* First, for the cases load NVRTC and make plans. */
+    /* First, because the cases load NVRTC and make plans. */
     if (!options->no_start && (status = run_starts(&gpu, report)) != FLP_OK)
         code = flp_console_fail(status);
     if (run_cases(&gpu, options, report) != FLP_EXIT_OK)
@@ -246,7 +246,7 @@ static int run(const bench_options *options, int argc, char **argv)
     return status == FLP_OK ? code : flp_console_fail(status);
 }
 
-/* Measures starting alone, without a GPU, or calling alone, on one. */
+/* Measures only starting where gpu is NULL, else only finding and calling a known problem. */
 static flp_status run_host(flp_gpu *gpu, const bench_options *options, int argc, char **argv)
 {
     json_t *report = flp_report_create(gpu, options->commit, argc, argv);
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
     bench_options options = { .forward = { .measure = { .repeats = 40, .idle_ms = 30, .warm_up_ms = 1500, .solo_ms = 1000 }, .regimes = 3 } };
     int code;
 
-    /* With a driver at hand NVRTC keeps what it compiled in the driver's cache; a cold start would then not be one. */
+    /* Where there is a driver, NVRTC keeps what it compiled in the driver's cache; a later start would then not be a cold one. */
     setenv("CUDA_CACHE_DISABLE", "1", 1);
     flp_console_start("fusedlogp_bench");
     argp_parse(&arguments, argc, argv, 0, NULL, &options);

@@ -96,7 +96,7 @@ static flp_status allocate_all(flp_gradient_setting *b)
     return status;
 }
 
-/* Without a filter logits have a deviation of 2. */
+/* Without a filter, logits have a standard deviation of 2. */
 static flp_status fill_matrices(flp_gradient_setting *b)
 {
     const int peaked = b->filter_eps > 0;
@@ -132,7 +132,8 @@ static flp_status fill_inputs(flp_gradient_setting *b)
     return status == FLP_OK && b->weight_dtype != FLP_NONE ? clear_grad_weight(b) : status;
 }
 
-/* Its gradients' products find in place of the derivatives what the logits' product left there: numbers as random. */
+/* Opens cuBLAS and launches the baseline once. In the place of derivatives, its products of the gradients read what its product of the logits has written:
+ * numbers that are as random. */
 static flp_status make_baseline(flp_gradient_setting *b)
 {
     flp_status status = flp_cublas_open(b->stream, &b->cublas);

@@ -5,13 +5,13 @@
 #include "baselines.h"
 #include "fusedlogp.h"
 
-/* Of a problem in bf16 that cuBLAS takes, N >= 2, without options but a softcap. */
+/* For a problem in bf16 that cuBLAS takes, with N >= 2 and without options except a softcap or a filter. */
 typedef struct {
     flp_gpu *gpu;
     flp_linear_logp_problem problem; /* normal */
     flp_dtype hidden_dtype;          /* of grad_hidden */
-    flp_dtype weight_dtype;          /* of grad_weight; FLP_NONE: it is not wanted */
-    double filter_eps;               /* > 0: the inputs are those of peaked_inputs.h, of a weight [V, D], and the check allows what the filter passes over */
+    flp_dtype weight_dtype;          /* of grad_weight; FLP_NONE: there is none */
+    double filter_eps;               /* > 0: inputs of peaked_inputs.h, weight [V, D], and the check allows for what the filter passes over */
     CUstream stream;
     flp_gpu_kernels kernels;
     flp_cublas cublas;
@@ -22,21 +22,22 @@ typedef struct {
     float *g_host, *lse_host;
 } flp_gradient_setting;
 
-/* problem, hidden_dtype, weight_dtype, filter_eps and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
+/* The caller has filled in problem, hidden_dtype, weight_dtype, filter_eps and gpu, and ends with flp_gradient_setting_close, also after a failure. */
 flp_status flp_gradient_setting_open(flp_gradient_setting *setting);
 void flp_gradient_setting_close(flp_gradient_setting *setting);
 
-/* 1 where forward is as flp_gradient_setting has it. */
+/* 1 where a normalized problem is one that flp_gradient_setting can be of. */
 int flp_gradient_setting_takes(const flp_linear_logp_problem *normal);
 
-/* data: a setting. cuBLAS's logits, grad_hidden and, where it is wanted, grad_weight; these with the logits twice. */
+/* The baseline's launches; data: a setting. The first: cuBLAS's logits, grad_hidden and, where there is one, grad_weight. The second: the same, with the
+ * logits twice. */
 flp_status flp_gradient_setting_products(void *data);
 flp_status flp_gradient_setting_products_and_logits(void *data);
 
-/* How many products the first of these is, and its name in the results. */
+/* How many products flp_gradient_setting_products computes, and its name in the results. */
 int flp_gradient_setting_count(const flp_gradient_setting *setting);
 const char *flp_gradient_setting_name(const flp_gradient_setting *setting);
 
-/* Rows of grad_hidden and grad_weight, from the lse on the device. Errors as flp_backward_check. */
+/* Checks rows of grad_hidden and grad_weight, by the lse on the device. Errors as flp_backward_check. */
 flp_status flp_gradient_setting_check(flp_gradient_setting *setting, flp_backward_errors *errors);
 #endif

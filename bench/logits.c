@@ -1,4 +1,4 @@
-/* Sets one case of logits_logp up, checks it, measures it. */
+/* Sets one case of logits_logp up, checks it and measures it. */
 #include "logits.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { CHECKED_ROWS = 8, NON_BLOCKING = 1, LOGITS_STREAM = 33, LAUNCH_BYTES = 4 << 20 };
 
-/* The relative error of logp against fp64: fp32's rounding of logits up to 12. */
+/* The allowed relative error of logp against fp64: fp32's rounding of logits up to 12. */
 static const double promised_error = 1e-6;
 
 const char *const flp_logits_cases[] = { "logits_logp:bf16:n4096:v131072",
@@ -77,7 +77,7 @@ static flp_status launch_ours(void *data)
     return b->is_backward ? flp_logits_logp_backward_execute(b->plan, &b->backward_args) : flp_logits_logp_execute(b->plan, &b->args);
 }
 
-/* Too few bytes to fill the device are held against a launch alone. */
+/* Where the logits have too few bytes to fill the device, the baseline is an empty launch. */
 static const char *baseline_name(const bench *b)
 {
     return b->is_backward ? "copy of the logits" : b->bytes < LAUNCH_BYTES ? "empty launch" : "read of the logits";
@@ -134,7 +134,7 @@ static flp_status make_inputs(bench *b)
     return status == FLP_OK ? fill_rows(b) : status;
 }
 
-/* A backward that knows lse has it from a forward of its own. */
+/* Fills in the forward's arguments and, for a backward, runs a forward that computes its lse. */
 static flp_status run_forward(bench *b)
 {
     b->args = (flp_logits_logp_args){ .rows = b->problem.rows,

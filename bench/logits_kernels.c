@@ -1,4 +1,4 @@
-/* Which of its kernels a plan of logits_logp launches. */
+/* Names the kernels that a plan of logits_logp launches. */
 #include "logits.h"
 
 #include "operators/logits/logits_logp_plan.h"
@@ -8,7 +8,7 @@ static void add(flp_text *names, const flp_kernel *kernel)
     flp_text_append(names, "%s%s", names->length ? " + " : "", kernel->manifest.variant);
 }
 
-/* The rows and, where blocks share them through scratch, the combine. */
+/* The kernel of the rows and, where blocks share a row through scratch, the combine kernel. */
 static void add_forward(flp_text *names, const flp_logits_logp_forward *forward, const flp_logits_logp_pass *pass)
 {
     add(names, pass->kernel);
@@ -23,7 +23,7 @@ static void name_forward(const flp_logits_logp_plan *plan, int64_t rows, flp_tex
     add_forward(names, &plan->forward, &pass);
 }
 
-/* Too few rows to fuse go through the forward and the gradient. */
+/* A fused backward runs too few rows to fuse through the forward's kernels and the gradient's. */
 static void name_backward(const flp_logits_logp_backward_plan *plan, int64_t rows, flp_text *names)
 {
     flp_logits_logp_pass pass;

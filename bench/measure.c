@@ -1,4 +1,4 @@
-/* The two regimes of pairs. */
+/* Measures pairs of operations, in the burst and in the sustained regime. */
 #include "measure.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static flp_status warm_up(const flp_gpu *gpu, const flp_measure_options *options
     return status;
 }
 
-/* One event between any two operations, and no wait of the host until all are enqueued. */
+/* Records one event between any two operations; the host waits only after all have been enqueued. */
 static flp_status measure_sustained(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, CUevent *events, const flp_measured *ours,
                                     const flp_measured *baseline, double *ours_ms, double *baseline_ms)
 {

@@ -11,7 +11,7 @@ typedef struct {
 
 typedef enum {
     FLP_BURST,     /* the device idles before each operation: clocks are high */
-    FLP_SUSTAINED, /* back to back, after a warm-up of the same: the device is at its power cap */
+    FLP_SUSTAINED, /* back to back, after a warm-up of the same pairs: the device is at its power cap */
     FLP_SOLO,      /* each operation alone, back to back (solo.h): no pairs */
     FLP_REGIMES
 } flp_measure_regime;
@@ -21,8 +21,8 @@ const char *flp_regime_name(flp_measure_regime regime); /* "burst", "sustained",
 typedef struct {
     int repeats;       /* pairs */
     double idle_ms;    /* burst: before each operation, which then runs once untimed and once timed */
-    double warm_up_ms; /* sustained: of pairs before the first timed one */
-    double solo_ms;    /* solo: of each operation */
+    double warm_up_ms; /* sustained: how long pairs run before the first timed one */
+    double solo_ms;    /* solo: how long each operation runs */
 } flp_measure_options;
 
 /* regime: burst or sustained. ours_ms, baseline_ms [repeats]: by events around each operation. */

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A training step of a model of half a billion parameters with the head's loss computed by eager torch, by torch.compile and by fusedlogp.
+"""Times a training step of a model of half a billion parameters with the head's loss computed by eager torch, by torch.compile and by fusedlogp.
 
 usage: model_step.py [--batch 4] [--length 2048] [--layers 24] [--width 896] [--vocab 151936] [--device cuda] [--rounds 5] [--frozen] [--json FILE]
 
-A decoder of plain torch modules (RMS norms, attention with grouped keys and rotary positions, a gated MLP of 5.43 widths, bf16, random weights) whose
-embedding is tied to its head. Forward and backward of the mean loss of the next token, no optimizer. The ways take turns. Printed are the median time of
-a step, torch's peak memory beyond parameters and gradients, and how far loss and embedding's gradient are from eager's. With --frozen embedding and head
-want no gradient.
+The model is a decoder of plain torch modules (RMS norms, attention with grouped keys and rotary positions, a gated MLP of 5.43 widths, bf16, random
+weights) whose embedding is tied to its head. A step is the forward and backward of the mean loss of the next token, without an optimizer. The ways of
+computing the loss take turns. The table has the median time of a step, torch's peak memory beyond parameters and gradients, the loss, and how far the
+embedding's gradient is from that of the first way, which is eager by default. With --frozen, embedding and head get no gradient.
 """
 
 import argparse
@@ -102,7 +102,7 @@ def step(model, loss_of, tokens):
 
 
 def difference(model, kept):
-    """Of the embedding's gradient, or of the first norm's where that is frozen, relative to eager's."""
+    """How far the embedding's gradient (the first norm's where the embedding is frozen) is from the first way's, relative to that."""
     weight = model.embedding.weight if model.embedding.weight.requires_grad else model.blocks[0].norms[0].weight
     gradient = weight.grad.float()
     kept.setdefault("gradient", gradient.clone())
@@ -110,7 +110,7 @@ def difference(model, kept):
 
 
 def start(model, name, tokens, kept):
-    """(loss, results so far): the first step compiles and warms up, the second is measured by torch's counters of memory."""
+    """(loss function, results so far): the first step compiles and warms up, the second is measured by torch's memory counters."""
     loss_of = WAYS[name]()
     result = {"way": name, "loss": step(model, loss_of, tokens), "gradient": difference(model, kept), "seconds": []}
     result["memory"] = None
@@ -146,7 +146,7 @@ def measure(arguments):
         try:
             running.append(start(model, name, tokens, kept))
             results.append(running[-1][1])
-        except (RuntimeError, torch.OutOfMemoryError) as error:  # memory that does not suffice, or a compiler's: it is said, and the others go on
+        except (RuntimeError, torch.OutOfMemoryError) as error:  # out of memory, or an error of the compiler: it is reported, and the other ways go on
             results.append({"way": name, "missing": f"{type(error).__name__}: {(str(error) or ' ').splitlines()[0]}"})
     for _ in range(arguments.rounds):
         for loss_of, result in running:

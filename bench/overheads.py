@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What one call costs the host, eager, under torch.compile and as a replayed CUDA graph: fusedlogp's functions beside torch.nn.functional's own.
+"""Times what one call costs the host, eager, under torch.compile and as a replayed CUDA graph: fusedlogp's functions beside torch.nn.functional's own.
 
 usage: overheads.py [--case N,D,V] [--device cuda] [--modes eager,compile,graph] [--rounds 7] [--calls 50] [--json FILE]
 
-Inputs are small, so that the host is what takes time: printed are microseconds a call, the least of some rounds' means (calls without waiting for the
-device, which is waited for between rounds), of a forward without gradients, one that autograd records, and one with its backward. "logits" is given the
-logits; all others begin with hidden [N, D] and weight [V, D]. "operator" is torch.ops.fusedlogp.linear_logp, without what Python does around it. "graph"
-(on a GPU alone) captures each column's eager call and is the host's time of replaying it, as long as the device keeps up.
+Inputs are small, so that the host and not the device takes the time. Printed are microseconds per call: the least of some rounds' means. The host does not
+wait for the device within a round, only between rounds. The columns are a forward without gradients, one that autograd records, and one with its backward.
+Rows that begin with "logits" are given the logits; all others begin with hidden [N, D] and weight [V, D]. "operator" is torch.ops.fusedlogp.linear_logp,
+without the Python function around it. The mode "graph" (on a GPU only) captures each column's eager call and is the host's time of replaying it, as long as
+the device keeps up.
 """
 
 import argparse
@@ -38,7 +39,7 @@ CALLS = {
 
 
 def steps(function, values, target):
-    """(name, what is called) of each column."""
+    """(name, function without arguments) of each column."""
     leaves = [value.detach().requires_grad_() for value in values]
 
     def without():
@@ -74,7 +75,7 @@ def microseconds(call, device, rounds, calls):
 
 
 def replayed(call):
-    """The call as a CUDA graph: what is called instead. Gradients stand in the graph's memory."""
+    """Captures the call as a CUDA graph and returns the function that replays it. Its gradients are in the graph's memory."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -123,7 +124,7 @@ def main():
         for name in CALLS:
             try:
                 row = row_of(name, mode, problem, arguments)
-            except Exception as error:  # the compiler's own: it is said, and the others go on
+            except Exception as error:  # an error of the compiler: it is reported, and the others go on
                 row = {"call": name, "mode": mode, "missing": f"{type(error).__name__}: {(str(error) or ' ').splitlines()[0]}"}
                 print(f"{name:31} {mode:8} not measured: {row['missing']}")
             else:

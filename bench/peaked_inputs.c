@@ -7,7 +7,7 @@
 
 enum { THREADS = 256, TARGET_STREAM = 35 };
 
-/* A block a row of either matrix. The weight comes first: hidden's shift is along its rows. */
+/* A block for each row of either matrix. The weight is shifted first, because hidden is shifted along its rows. */
 static const char source[] =
     "__device__ float decode(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }\n"
     "__device__ unsigned short encode(float value) {\n"
@@ -37,7 +37,7 @@ static const char source[] =
     "  for (int c = threadIdx.x; c < columns; c += blockDim.x) row[c] = encode(decode(row[c]) + 1 + step * (decode(along[c]) - shift));\n"
     "}\n";
 
-/* From 0 up to 1, evenly: ln(1 + v) is uniform. */
+/* Zipf's law: ln(1 + v) is uniform from 0 to ln(1 + V). */
 int64_t flp_peaked_inputs_target(int64_t row, int64_t vocab)
 {
     const double uniform = (double)(flp_case_random(TARGET_STREAM, (uint64_t)row) >> 11) * 0x1p-53;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""fusedlogp's linear cross entropy beside others': eager torch, torch.compile, torch's own linear_cross_entropy, Liger, cut-cross-entropy, quack.
+"""Compares fusedlogp's linear cross entropy with others: eager torch, torch.compile, torch's linear_cross_entropy, Liger, cut-cross-entropy, quack.
 
 usage: peers.py [--case N,D,V]... [--peers NAME,...] [--frozen] [--device cuda] [--rounds 10] [--json FILE]
 
-Each peer that can be imported computes the mean loss of the same bf16 inputs and its gradients (with --frozen by hidden alone). Peers take turns, so
-that they see the same clocks. Printed are the median time of forward and backward, the memory that a step takes beyond its inputs and gradients
-(torch's counter; none on the CPU), and relative errors of the loss, of 64 rows of grad_hidden and of 64 rows of grad_weight against fp64. What cannot
-be imported or fails is said with its reason.
+Each peer that can be imported computes the mean loss of the same bf16 inputs and its gradients (with --frozen, the one by hidden alone). Peers take turns,
+so that they see the same clocks. The table has the median time of forward and backward, the memory that a step takes beyond its inputs and gradients
+(by torch's counter; none on the CPU), and the relative errors of the loss, of 64 rows of grad_hidden and of 64 rows of grad_weight against fp64. A peer
+that cannot be imported, or fails, is reported with the reason.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def ours():
 
 
 def ours_with_room():
-    """As much memory as the logits take: all exponentials are saved, three products in place of four."""
+    """fusedlogp with as much memory as the logits take: all exponentials are saved, which needs three products in place of four."""
     import fusedlogp
 
     def loss(hidden, weight, target):
@@ -93,7 +93,7 @@ PEERS = {
 
 
 class Problem:
-    """hidden [N, D], weight [V, D] of logits with a deviation of 2, and what a loss of them is in fp64."""
+    """hidden [N, D] and weight [V, D], whose logits have a standard deviation of 2, and their loss and some rows of its gradients in fp64."""
 
     def __init__(self, text, device, frozen):
         rows, width, vocab = (int(part) for part in text.split(","))
@@ -149,7 +149,7 @@ def seconds_of(problem, loss):
 
 
 def memory_of(problem, loss):
-    """Bytes beyond the inputs and the gradients that a step leaves; None on the CPU."""
+    """The peak memory of a step in bytes, beyond the inputs and the gradients that it leaves; None on the CPU."""
     if not problem.hidden.is_cuda:
         return None
     problem.hidden.grad = problem.weight.grad = None
@@ -163,7 +163,7 @@ def memory_of(problem, loss):
 
 
 def start(problem, name):
-    """(loss, results so far) of a peer; the first two steps compile and warm up."""
+    """(loss function, results so far) of a peer; the first two steps compile and warm up."""
     loss = PEERS[name]()
     problem.step(loss)
     return loss, {"peer": name, "errors": problem.errors(problem.step(loss)), "memory": memory_of(problem, loss), "seconds": []}
@@ -174,7 +174,7 @@ def measure(problem, names, rounds):
     for name in names:
         try:
             running.append(start(problem, name))
-        except Exception as error:  # a peer's own: it is said, and the others go on
+        except Exception as error:  # an error of the peer: it is reported, and the others go on
             missing.append({"peer": name, "missing": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"})
     for _ in range(rounds):
         for loss, result in running:

@@ -1,4 +1,4 @@
-"""Where results come from, for the JSON files of the Python benchmarks: as the report of bench/report.c for those in C."""
+"""Describes where results come from, for the JSON files of the Python benchmarks, as bench/report.c does for those in C."""
 
 import datetime
 import subprocess

@@ -1,4 +1,4 @@
-/* Reads memory once and keeps nothing but a reason not to leave the reads out. */
+/* A kernel that reads memory once. It stores a word only for one value of their sum, so that the reads cannot be optimized away. */
 #include "baselines.h"
 
 enum { BLOCKS_PER_MULTIPROCESSOR = 16, THREADS = 256, LOAD_BYTES = 16 };

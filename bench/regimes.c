@@ -1,4 +1,4 @@
-/* Measures in each regime and packs what came out. */
+/* Measures in each requested regime and packs the results. */
 #include "regimes.h"
 
 #include <stdlib.h>

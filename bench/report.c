@@ -14,7 +14,7 @@
 #include "cli/plot.h"
 #include "cuda/nvrtc.h"
 
-/* Attributes in kHz: the highest clocks, since the driver API does not show the present ones. */
+/* Device attributes in kHz: the highest clocks, since the driver API does not tell the current ones. */
 enum { CLOCK_RATE = 13, MEMORY_CLOCK_RATE = 36 };
 
 static json_t *describe_device(const flp_gpu *gpu)
@@ -154,7 +154,7 @@ flp_status flp_report_write(json_t *report, const char *path)
     const char *device = text(json_object_get(report, "device"), "name");
     flp_status status;
 
-    /* Not before: loading NVRTC is among what is measured. */
+    /* Not earlier, because loading NVRTC is part of what is measured. */
     json_object_set_new(report, "nvrtc", describe_nvrtc());
     make_slug(*device ? device : "cpu", slug, sizeof(slug));
     snprintf(name, sizeof(name), "bench/results/%s-%s.json", text(report, "date"), slug);

@@ -14,7 +14,7 @@ void flp_report_print_case(json_t *result, int header);
 /* Prints an object of statistics, name: median [10 %, 90 %]; others as they are. */
 void flp_report_print_statistics(const char *title, json_t *result);
 
-/* path NULL: bench/results/DATE-DEVICE.json; directories are made. Adds nvrtc; says where. */
+/* Adds nvrtc to the report, writes it and prints the path. path NULL: bench/results/DATE-DEVICE.json. Missing directories are made. */
 flp_status flp_report_write(json_t *report, const char *path);
 
 /* Bars of the ratios' medians with whiskers from 10 to 90 %, one a case and regime, and the line at 1. FLP_BAD_ARGUMENT: not a results file. */

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""What several GPUs make of a vocabulary in shards, by the model of docs/scaling.md: efficiency = time of one GPU / (ranks x time of the ranks).
+"""Predicts or times calls with the vocabulary sharded over several GPUs (docs/scaling.md): efficiency = time of one GPU / (ranks x time of the ranks).
 
 usage: scaling.py [--shards FILE]... [--model FILE] [--set NAME=VALUE]... [--json FILE] [--svg FILE]
        scaling.py --measure [--device cpu] [--case N,D,V]... [--ranks N]... [--rounds N] [--left N]... [--registered] [--json FILE]
 
---shards names results of fusedlogp_bench, whose cases at V, V / 2, V / 4, .. are the times of a shard; one that was not measured is taken in
-proportion to the smallest larger one, or where there is none by the model's rates, and the table says which. --set changes a parameter of the model
+--shards names results of fusedlogp_bench whose cases at V, V / 2, V / 4, .. are the times of a shard. The time of a shard that was not measured is taken
+in proportion to the smallest larger shard or, where there is none, from the model's rates; the table says which. --set changes a parameter of the model
 (bench/scaling_model.json), as nvlink_gb_s=420.
 
 --measure times the same calls on this machine's GPUs, each a rank over nccl, with process_group= of the Python package, beside one GPU and the prediction.
-By default the model's cases, on as many GPUs as each of its layouts of one node has; a number of ranks that there are no GPUs for is left out, and said.
-A step is measured serial, and with grad_hidden's sum beside the last of grad_weight's products, which leaves so many multiprocessors to nccl: the numbers
-that --left names. All calls of a case take turns in each round, and a step's rounds are compared with the serial one's. --registered lets torch register its
-memory with nccl. --device cpu takes processes over gloo: what it gives is no measurement of anything but that it runs, and its steps are all serial.
+By default it takes the model's cases, on as many GPUs as each of the model's layouts of one node has; numbers of ranks for which there are too few GPUs are
+reported and left out. A step is measured serial, and with the all-reduce of grad_hidden beside the last product of grad_weight, which then leaves some
+multiprocessors to nccl: --left names how many. All calls of a case take turns in each round, and a step's rounds are compared with the serial step's.
+--registered lets torch register its memory with nccl. --device cpu takes processes over gloo: this shows that it runs and measures nothing, and its steps
+are all serial.
 """
 
 import argparse
@@ -25,7 +26,8 @@ import sys
 import tempfile
 import time
 
-# Products of a call, of 2 N D V operations each; a step whose reduction of grad_hidden is under the product of grad_weight, and one where it is behind.
+# The matrix products of a call, of 2 N D V operations each. In SERIAL steps the all-reduce of grad_hidden follows the last product of grad_weight, in all
+# others it overlaps that product.
 SERIAL = "step, serial"
 BESIDE = "step, %d left"
 PRODUCTS = {"forward": 1, "step": 4, SERIAL: 4}
@@ -46,7 +48,7 @@ class Model:
 
 
 def measured_times(results):
-    """{(what, N, D, V): us} of a file of fusedlogp_bench: sustained medians, since a trainer's GPU is busy."""
+    """{(what, N, D, V): us} from results of fusedlogp_bench: medians of the sustained regime, since a trainer's GPU is busy."""
     times = {}
     for case in results["cases"]:
         match = PROBLEM.match(case["problem"])
@@ -57,7 +59,7 @@ def measured_times(results):
 
 
 def shard_time(model, times, what, case, ranks):
-    """(us of one rank's shard without communication, where that is from): measured; in proportion to the smallest larger shard that was; or by rates."""
+    """(us of one rank's shard without communication, its source): measured, in proportion to the smallest larger measured shard, or from the model's rates."""
     rows, hidden, vocab = case
     call = "forward" if what == "forward" else "step"
     entries = vocab // ranks
@@ -71,7 +73,7 @@ def shard_time(model, times, what, case, ranks):
 
 
 def gather_us(model, layout, row_bytes, rows):
-    """An all-gather in which each rank gives so many bytes: those of the other ranks of the node by NVLink, those of other nodes by InfiniBand."""
+    """us of an all-gather to which each rank gives rows * row_bytes bytes: within a node they go by NVLink, between nodes by InfiniBand."""
     within, nodes = layout["gpus_per_node"], layout["nodes"]
     given = row_bytes * rows
     time = model["nvlink_latency_us"] + given * (within * nodes - nodes) / model["nvlink_gb_s"] / 1e3
@@ -81,7 +83,7 @@ def gather_us(model, layout, row_bytes, rows):
 
 
 def reduce_us(model, layout, total_bytes):
-    """An all-reduce: reduce-scatter in the node, all-reduce of each GPU's part between nodes, all-gather in the node, one after another."""
+    """us of an all-reduce: reduce-scatter in the node, all-reduce of each GPU's part between nodes, all-gather in the node, one after another."""
     within, nodes = layout["gpus_per_node"], layout["nodes"]
     time = model["nvlink_latency_us"] + 2.0 * (within - 1) / within * total_bytes / model["nvlink_gb_s"] / 1e3
     if nodes > 1:
@@ -90,14 +92,14 @@ def reduce_us(model, layout, total_bytes):
 
 
 def exchange_us(model, layout, case):
-    """What stands in front of a forward's results beside the shard's own work: the partials' all-gather, and the merge, which reads them."""
+    """us that a forward takes besides the shard's own work: the all-gather of the partial results, and the merge, which reads them."""
     ranks = layout["nodes"] * layout["gpus_per_node"]
     merge = model["merge_us"] + case[0] * model["partial_bytes"] * ranks / model["memory_gb_s"] / 1e3
     return gather_us(model, layout, model["partial_bytes"], case[0]) + merge
 
 
 def exposed_us(model, layout, what, case, step):
-    """What grad_hidden's reduction adds to a step: it runs under grad_weight's product of the last chunk, on multiprocessors taken from that product."""
+    """us that the all-reduce of grad_hidden adds to a step: it overlaps grad_weight's product of the last chunk, on multiprocessors taken from that product."""
     rows, hidden, vocab = case
     ranks = layout["nodes"] * layout["gpus_per_node"]
     if what == "forward":
@@ -185,7 +187,7 @@ def picture(lines):
 
 
 def timed(device, call):
-    """us of one call: of several in a row on a GPU, which is kept busy before so that the host is ahead of it."""
+    """us of one call; on a GPU the mean of several in a row, before which the GPU is kept busy so that the host is ahead of it."""
     import torch
 
     if device == "cpu":
@@ -203,7 +205,7 @@ def timed(device, call):
 
 
 def inputs_of(case, rank, ranks, device):
-    """input, weight, target: of this rank's shard."""
+    """(hidden, weight, target) of this rank's shard."""
     import torch
 
     rows, hidden, vocab = case
@@ -215,7 +217,7 @@ def inputs_of(case, rank, ranks, device):
 
 
 def calls_of(case, group, rank, ranks, device, left):
-    """{what: a call}, of one GPU ("one: ..."), of the ranks, and of what these do one after another ("alone: ...")."""
+    """{what: call}: the calls on one GPU ("one: ..."), those on the ranks, and each part of the ranks' calls by itself ("alone: ...")."""
     import fusedlogp
     import torch
     import torch.distributed as distributed
@@ -249,7 +251,7 @@ def calls_of(case, group, rank, ranks, device, left):
 
 
 def serve(rank, ranks, device, cases, rounds, left, registered, folder):
-    """A rank: rank 0 writes {what: us of each round, of the slowest rank} of each case."""
+    """The process of a rank. Rank 0 writes {what: us of the slowest rank in each round} of each case."""
     if registered:
         os.environ["TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK"] = "1"
     import torch
@@ -282,7 +284,7 @@ def serve(rank, ranks, device, cases, rounds, left, registered, folder):
 
 
 def compared(model, case, ranks, device, times):
-    """Lines of a case: medians of the rounds, and of each round's ratio to the serial step in it."""
+    """The table's lines of a case: the medians of the rounds and, of a step, the median of its ratios to the serial step of the same round."""
     layout, lines = {"name": f"{ranks} ranks", "nodes": 1, "gpus_per_node": ranks}, []
     for what, rounds in times.items():
         if ": " in what:
@@ -299,7 +301,7 @@ def compared(model, case, ranks, device, times):
 
 
 def measure(model, device, cases, counts, rounds, left, registered):
-    """Lines of each case, call and number of ranks; {(case, ranks): {part: us}} of what a call is made of."""
+    """(the table's lines of each case, call and number of ranks; for each case and number of ranks the us of a call's parts)."""
     import torch
 
     here = torch.cuda.device_count() if device == "cuda" else max(counts)
@@ -309,7 +311,7 @@ def measure(model, device, cases, counts, rounds, left, registered):
             print(f"{ranks} ranks: left out, there are {here} GPUs", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory() as folder:
-            how = "spawn" if device == "cuda" else "fork"  # where nothing has used torch's threads yet, they need not load it again
+            how = "spawn" if device == "cuda" else "fork"  # fork: nothing has used torch's threads yet, so the children need not load it again
             given = (ranks, device, cases, rounds, left, registered, folder)
             torch.multiprocessing.start_processes(serve, given, nprocs=ranks, start_method=how)
             with open(os.path.join(folder, "times")) as file:
@@ -332,7 +334,7 @@ def measured_table(lines):
 
 
 def parts_text(parts):
-    """A line for each case: what its calls are made of."""
+    """A line for each case and number of ranks: the times of the parts of its calls."""
     name = lambda part: "%d, %d, %d on %d ranks, alone: " % (*part["case"], part["ranks"])
     return "\n".join(name(part) + ", ".join("%s %.0f us" % item for item in part.items() if item[0] not in ("case", "ranks")) for part in parts)
 

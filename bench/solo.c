@@ -1,4 +1,4 @@
-/* Keeps the device busy with one operation and reads the counter beside it. */
+/* Keeps the device busy with one operation and meanwhile reads NVML's energy counter. */
 #include "solo.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 static const double batch_seconds = 4e-3;
 enum { MOST_IN_BATCH = 4096 };
 
-/* The counter where it first moved, and where it last did. */
+/* The counter's values, in mJ, when it first moved and when it last did. */
 typedef struct {
     nvmlDevice_t handle; /* NULL: there is none */
     uint64_t now, first, last;
@@ -66,7 +66,8 @@ static flp_status read_counter(counter *energy)
     return FLP_OK;
 }
 
-/* events: two. *operations: so many between the first event's record and the return, when they are through. */
+/* Launches batches for `seconds`, two of them in flight, and reads the counter after each. Adds to *operations how many operations were launched; the last
+ * batch may still run on return. events: two. */
 static flp_status run_for(const flp_gpu *gpu, CUstream stream, const flp_measured *measured, double seconds, int batch, CUevent *events, counter *energy,
                           int64_t *operations)
 {
@@ -86,7 +87,7 @@ static flp_status run_for(const flp_gpu *gpu, CUstream stream, const flp_measure
     return status;
 }
 
-/* events: begin, end and two of batches. */
+/* events: begin, end, and two for run_for. */
 static flp_status time_alone(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, const flp_measured *measured, CUevent *events,
                              counter *energy, double *milliseconds)
 {
@@ -109,7 +110,7 @@ static flp_status time_alone(const flp_gpu *gpu, CUstream stream, const flp_meas
     return status;
 }
 
-/* The reason that there is no counter, else "". */
+/* Opens the counter. why: the reason that there is none, else "". The thread's error message stays as it was. */
 static void open_counter(const flp_gpu *gpu, counter *energy, char *why)
 {
     char callers_message[FLP_STATUS_MESSAGE_BYTES];

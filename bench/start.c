@@ -1,4 +1,4 @@
-/* Cold and warm starts in fresh cache directories. */
+/* Measures cold and warm starts in fresh cache directories. */
 #define _GNU_SOURCE /* nftw */
 #include "start.h"
 
@@ -48,7 +48,7 @@ static void remove_directory(const char *path)
 
 /* ---- one kernel, without a device */
 
-/* A process that starts: the store, the kernel, and all gone again. */
+/* Does what a process does that starts: creates the store, gets the kernel and destroys both. */
 static flp_status start_store(const char *directory, const char *variant, int expect_compiled, double *taken_ms)
 {
     const flp_context_options options = { .cache_directory = directory, .system_cache_directories = "" };
@@ -96,7 +96,7 @@ static flp_status measure_warm(const char *variant, double *samples)
     return status;
 }
 
-/* The parts of a cold start: the generator; and what NVRTC takes, which is all but that where no cache is asked. */
+/* Times the parts of a cold start: the generator alone; and NVRTC, as what a compilation without a cache takes beyond the generator. */
 static flp_status measure_parts(flp_kernel_store *store, const char *variant, double *emit_ms, double *compile_ms)
 {
     flp_status status = FLP_OK;

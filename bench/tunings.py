@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""What fusedlogp tune finds on this machine's GPU: tunings beside an exhaustive search of each shape, and beside the default.
+"""Checks what fusedlogp tune finds on this machine's GPU: tunings beside an exhaustive search of each shape, and beside the default.
 
 usage: tunings.py --out FILE.json [--seconds S] [--tunings N] [--tuning-seconds S] [--search-seconds S] [--problem STR]... [--fusedlogp PROGRAM]
                   [--svg FILE.svg]
        tunings.py --report FILE.json [--svg FILE.svg]
 
-Works in parts: an exhaustive search of each problem, then tunings of all of them, each with records of its own and none to begin with. FILE is rewritten
-after every part, and a part that it holds is not done again: the same command goes on where one before it ended, on the same kind of machine. --seconds
-begins no part that, by what its kind has taken at most, would end later. At the end, and with --report alone, a table and what was to be shown:
+The work has parts: an exhaustive search of each problem, then tunings of all of them, each with an empty directory of records. FILE is rewritten after every
+part, and a part that it holds is not done again: the same command, on the same kind of machine, goes on where the last one ended. With --seconds no part is
+begun that would end later than that, if it took as long as the longest one of its kind so far. At the end, and with --report alone, a table and whether
+these hold are printed:
 
   winners     no tuning's winner loses more than 2 % to the best that the search of its shape found
   default     no winner is more than 1 % behind the default
-  left out    each shape, with the records of the others alone, takes what loses at most 5 % to its best: the nearest shape's winner, where the model,
-              times what it was wrong by there, says that this is worth it (as runtime/core/tuned.c does)
+  left out    with the records of the other shapes alone, each shape takes a tuning that loses at most 5 % to its best: the nearest shape's winner, where
+              the model, corrected by its error at that shape, says that this is worth it (as runtime/core/tuned.c does)
 
-Exit status: 0 all of it holds, 1 something does not, 2 usage, 3 what is to be shown is not measured yet.
+Exit status: 0 all of it holds, 1 something does not, 2 usage, 3 not all of it has been measured yet.
 """
 
 import argparse
@@ -44,8 +45,8 @@ PROBLEMS = [
 BEHIND_BEST, BEHIND_DEFAULT, LEFT_OUT = 0.02, 0.01, 0.05
 # runtime/core/tuned.c: how far a shape may be from another, in doublings, and what a tuning of another shape must promise.
 FARTHEST, WORTHWHILE = 4, 0.99
-UNTIMED = 0.05  # the share of candidates without a turn that leaves a search's best known
-LEAST_ROUNDS = 5  # of a candidate that counts: fewer may all lie in one state of the clocks
+UNTIMED = 0.05  # the share of candidates that may be untimed for a search's best to count as known
+LEAST_ROUNDS = 5  # of a candidate that counts as timed: fewer may all lie in one state of the clocks
 SIZE = re.compile(r"([a-z])(\d+)$")
 
 
@@ -53,7 +54,7 @@ SIZE = re.compile(r"([a-z])(\d+)$")
 
 
 def tune(program, problems, seconds, options=()):
-    """What fusedlogp tune says of the problems, which no record of this machine has answered before."""
+    """The results of fusedlogp tune for the problems, with an empty directory of records."""
     with tempfile.TemporaryDirectory() as records:
         environment = {**os.environ, "FUSEDLOGP_RECORDS_DIR": records, "FUSEDLOGP_SYSTEM_RECORDS": ""}
         named = [word for problem in problems for word in ("--problem", problem)]
@@ -99,7 +100,7 @@ def brief(result):
 
 
 def measure(state, options):
-    """1: the time was over."""
+    """Does the parts that are missing; 1 where the time was over before they were all done."""
     begun, longest = time.monotonic(), {}
     for kind, name, work in parts_of(state, options):
         expected = longest.get(kind, options.search_seconds if kind == "search" else options.tuning_seconds)
@@ -114,7 +115,7 @@ def measure(state, options):
     return 0
 
 
-# ---- what came of it ----
+# ---- the results ----
 
 
 def distance(one, other):
@@ -136,7 +137,7 @@ def candidates_of(search):
 
 
 def is_timed(candidate):
-    """Often enough, or it was dropped: behind by its interval."""
+    """Whether a candidate was timed often enough, or was dropped because its interval showed that it is slower."""
     return "ratio" in candidate and (candidate["fate"] == "dropped" or candidate.get("rounds", LEAST_ROUNDS) >= LEAST_ROUNDS)
 
 
@@ -145,7 +146,7 @@ def count_untimed(search):
 
 
 def ratio_of(search, tuning):
-    """Of the default's time, as the search has it; None: not timed."""
+    """The ratio of a tuning's time to the default's in the search; None: it was not timed."""
     candidate = candidates_of(search).get(tuning, {})
     return candidate["ratio"] if is_timed(candidate) else None
 
@@ -160,7 +161,7 @@ def best_of(search):
 
 
 def taken_without(searches, problem, tuning):
-    """(tuning, nearest problem) that a plan takes with the records of the other shapes that a tuning gave; "" is the default."""
+    """(tuning, nearest problem) that a plan of problem takes where only the records of the other shapes are there; "" is the default."""
     near = []
     for result in tuning:
         doublings = distance(problem, result["problem"])
@@ -176,12 +177,12 @@ def taken_without(searches, problem, tuning):
 
 
 def worst(losses):
-    """The largest; None where one is not known, or none is there."""
+    """The largest loss; None where one is not known, or where there is none."""
     return None if not losses or None in losses else max(losses)
 
 
 def behind(search, tuning):
-    """None: that tuning was not timed, or so many others not that the best is not known."""
+    """What a tuning loses to the search's best. None: it was not timed, or too many others were not timed for the best to be known."""
     ratio = ratio_of(search, tuning)
     if ratio is None or count_untimed(search) > UNTIMED * len(search["candidates"]):
         return None
@@ -189,7 +190,7 @@ def behind(search, tuning):
 
 
 def rows_of(state):
-    """A row a problem that was searched: what each kind loses, None where that is not known, as where nothing had rounds enough."""
+    """A row for each problem that was searched: what each kind of choice loses to the best. None: not known, as where nothing had rounds enough."""
     rows = []
     for problem in state["problems"]:
         search = state["searches"].get(problem)
@@ -233,7 +234,7 @@ LEFT, WIDTH, TOP, LINE = 430, 480, 64, 26  # of the picture, in pixels
 
 
 def picture(state, rows):
-    """What each problem's default, its winners and what it takes of the others' records lose to the best of its search, as SVG."""
+    """An SVG of what each problem loses to the best of its search: by its default, by its winners, and by what it takes from the others' records."""
     kinds = (("default", "#7f7f7f", "the default"), ("behind_best", "#1f77b4", "the worst winner"), ("left_out", "#ff7f0e", "left out"))
     most = max([LEFT_OUT, *(row[name] for row in rows for name, _, _ in kinds if row[name] is not None)]) * 1.1
     at, bottom = lambda loss: LEFT + WIDTH * loss / most, TOP + LINE * len(rows)

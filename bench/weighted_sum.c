@@ -1,4 +1,4 @@
-/* Sets one case of weighted_sum up, checks it, measures it. */
+/* Sets one case of weighted_sum up, checks it and measures it. */
 #include "weighted_sum.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "regimes.h"
 #include "weighted_sum_check.h"
 
-/* Launches take turns at copies of x: else the end of one that the L2 cache still holds favours whoever runs next. An odd number, so that both
- * of a pair come to every copy. */
+/* Launches take turns at copies of x: otherwise the end of x, which the L2 cache still holds from the last launch, would favour the next. The number is odd,
+ * so that both operations of a pair come to every copy. */
 enum { COPIES = 3, NON_BLOCKING = 1, X_STREAM = 34, W_STREAM = 35, G_STREAM = 36, MOST_BASELINES = 2 };
 
 typedef enum { SUM, GRAD_X, GRAD_W, BOTH } direction;
@@ -18,7 +18,7 @@ typedef enum { SUM, GRAD_X, GRAD_W, BOTH } direction;
 typedef struct {
     flp_gpu *gpu;
     direction direction;
-    flp_weighted_sum_backward_problem problem; /* of the forward: its forward */
+    flp_weighted_sum_backward_problem problem; /* of a forward case: its member forward */
     int64_t rows, columns, bytes;              /* bytes of x */
     CUstream stream;
     flp_gpu_kernels kernels;
@@ -147,7 +147,7 @@ static flp_status launch_outer(void *data)
                             b->rows, b->columns);
 }
 
-/* By direction: the ceiling first. */
+/* The baselines of each direction. The first is the ceiling: an operation cannot be faster. */
 static const struct {
     const char *name;
     flp_status (*launch)(void *data);
@@ -252,7 +252,7 @@ static flp_status check(bench *b, double *error)
     return status;
 }
 
-/* All copies are written, hence over what a ceiling left there. */
+/* Launches once for each copy, so that all of what a ceiling left in them is overwritten. */
 static flp_status run_and_check(bench *b, flp_status (*launch)(void *data), double *error)
 {
     flp_status status = FLP_OK;
@@ -264,7 +264,7 @@ static flp_status run_and_check(bench *b, flp_status (*launch)(void *data), doub
 
 /* ---- the results */
 
-/* The kernel of one direction that is launched first; where both gradients are wanted, that of grad_x. */
+/* The kernel of a plan that is launched first; with both gradients, that of grad_x. */
 static const char *first_kernel(const flp_plan *plan)
 {
     const flp_kernel *sum = plan->kernels[FLP_ROLE_SUM], *outer = plan->kernels[FLP_ROLE_OUTER];

@@ -1,4 +1,4 @@
-/* One case of weighted_sum, either direction: correctness, and speed beside reading, writing or copying x once, and beside cuBLAS. */
+/* Measures one case of weighted_sum, either direction: correctness, and speed beside reading, writing or copying x once, and beside cuBLAS. */
 #ifndef FLP_BENCH_WEIGHTED_SUM_H
 #define FLP_BENCH_WEIGHTED_SUM_H
 #include "forward.h"

@@ -12,7 +12,7 @@ enum { CHECKED = FLP_WEIGHTED_SUM_CHECKED };
 /* The relative error of sums in fp32 against fp64. */
 static const double promised_error = 1e-6;
 
-/* Relative, of one rounding to nearest. */
+/* The largest relative error of one rounding to nearest. */
 static double rounding(flp_dtype dtype)
 {
     return dtype == FLP_F32 ? 0x1p-24 : 0x1p-9;

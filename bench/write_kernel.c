@@ -1,9 +1,9 @@
-/* Writes memory once: what an operation that writes as much cannot be faster than. */
+/* A kernel that writes memory once, which bounds the speed of an operation that writes as much. */
 #include "baselines.h"
 
 enum { THREADS = 256, STORE_BYTES = 16 };
 
-/* One store a thread, in the order of memory: the fastest of the plain ways. Blocks that live longer write 5 to 10 % slower. */
+/* One store in each thread, in the order of memory: the fastest of the simple ways. Blocks that live longer write 5 to 10 % slower. */
 static const char source[] = "struct __align__(16) Word { unsigned x, y, z, w; };\n"
                              "extern \"C\" __global__ void write(Word *to, long long count, unsigned value) {\n"
                              "  long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"

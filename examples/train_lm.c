@@ -40,14 +40,14 @@ static FILE *open_file(const char *folder, const char *name, const char *mode)
     return file;
 }
 
-/* After reading: the end of what can be read is not always the end of the file. */
+/* After reading, which may have ended at an error instead of the end of the file. */
 static void close_file(FILE *file, const char *name)
 {
     if (ferror(file)) fail(name, "cannot be read");
     fclose(file);
 }
 
-/* ---- words: vocab.txt has one a line, and its line is a word's number ---- */
+/* ---- words: vocab.txt has one on each line, and a word's number is that of its line, from 0 on ---- */
 
 enum { VERSE = 0, UNKNOWN = 1 };
 
@@ -77,7 +77,7 @@ static int32_t number_of(char *word)
     return found ? (int32_t)(intptr_t)found->data : UNKNOWN;
 }
 
-/* A run of letters with an apostrophe inside, or one other character. Returns what follows it. */
+/* Takes a run of letters, which may have apostrophes inside, or one other character. Returns what follows it. */
 static const char *take_word(const char *at, char word[64])
 {
     int length = 0;
@@ -88,7 +88,7 @@ static const char *take_word(const char *at, char word[64])
     return at;
 }
 
-/* Each line is a verse. CONTEXT of them stand before the first word. */
+/* Each line is a verse, which ends with VERSE. CONTEXT of these marks precede the first word. */
 static text read_text(const char *folder, const char *name)
 {
     FILE *file = open_file(folder, name, "r");
@@ -121,7 +121,7 @@ typedef struct {
 
 static uint64_t random_state = 1;
 
-static float random_normal(void) /* nearly: the sum of four uniform ones */
+static float random_normal(void) /* nearly: the sum of four uniform numbers */
 {
     double sum = 0;
     for (int i = 0; i < 4; i++) {
@@ -210,7 +210,7 @@ static void propagate_gradient(model *m, const int32_t *at, const float *hidden,
         const float *from = m->embedding.value + (size_t)at[-1 - k] * D, *mix = m->mix.value + k * D * D;
         float *restrict grad_from = m->embedding.gradient + (size_t)at[-1 - k] * D, *restrict grad_mix = m->mix.gradient + k * D * D;
         for (int i = 0; i < D; i++) {
-            float sum[8] = {0}; /* of every eighth term: a vector */
+            float sum[8] = {0}; /* each of every eighth term, so that the compiler can use a vector */
             for (int j = 0; j < D; j++) sum[j % 8] += mix[i * D + j] * g[j];
             for (int j = 0; j < 8; j++) grad_from[i] += sum[j];
             for (int j = 0; j < D; j++) grad_mix[i * D + j] += from[i] * g[j];
@@ -218,7 +218,7 @@ static void propagate_gradient(model *m, const int32_t *at, const float *hidden,
     }
 }
 
-/* The mean loss of `rows` words, and where grad_hidden is given the gradients: the whole head is this call. */
+/* The mean loss of `rows` words and, where grad_hidden is given, the gradients. One library call is the whole head. */
 static double compute_loss(model *m, const float *hidden, const int32_t *target, int rows, float *grad_hidden)
 {
     const flp_dtype gradient = grad_hidden ? FLP_F32 : FLP_NONE;

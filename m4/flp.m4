@@ -45,8 +45,8 @@ AC_DEFUN([FLP_CUDA_HEADERS], [
   AC_SUBST([CUDA_CPPFLAGS])
 ])
 
-dnl FLP_HOST_MACHINE: whether the C++ compiler can build the machine that runs kernels on the host, and the kernels. The machine watches
-dnl accesses through the calls that the thread sanitizer inserts; the memory that they reach is under the address sanitizer.
+dnl FLP_HOST_MACHINE: whether the C++ compiler can build the host machine, a GPU simulator that runs kernels on the CPU, and the kernels. The machine sees the
+dnl kernels' accesses through the calls that the thread sanitizer inserts; the memory that they access is under the address sanitizer.
 AC_DEFUN([FLP_HOST_MACHINE], [
   AC_LANG_PUSH([C++])
   AC_MSG_CHECKING([whether $CXX builds the host machine])

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Links the library that the Python package loads, of everything but the C library: torch is found at run time, Lua and nettle go in.
+# Links the library that the Python package loads. It contains all that it needs except the C library, Lua and nettle too; torch is found at run time.
 #
 # usage: CC=... [STATIC=yes] python/link.sh OUTPUT BINDING.a INTERNAL.a LUA_LIBS NETTLE_LIBS     archives of position-independent objects
-# With STATIC=yes a Lua or nettle that cannot go in is an error; without it is linked as it comes.
+# With STATIC=yes it is an error if Lua or nettle cannot be linked into it; without, they are then linked as LUA_LIBS and NETTLE_LIBS say.
 set -eu
 out=$1 binding=$2 internal=$3 lua=$4 nettle=$5
 work=$out.parts
@@ -20,10 +20,11 @@ archive_of() { # FLAGS: the archive of the first -l, where the compiler finds on
     done
 }
 
-# Distributions build Lua's archive for programs: its uses of stdin, stdout and stderr do not fit a shared library. They get variables of ours.
+# Distributions build Lua's archive for programs: its references to stdin, stdout and stderr cannot be linked into a shared library. They are redirected to
+# variables of ours.
 lua_archive=$(archive_of "$lua")
 nettle_archive=$(archive_of "$nettle")
-# The libraries that the old symbols were in are asked for by name: an old glibc has them there.
+# The libraries that held the symbols of old_glibc.c are linked by name, because an old glibc still has them there.
 old_glibc=
 case $($CC -dumpmachine) in
     x86_64-*linux-gnu)

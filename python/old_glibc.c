@@ -1,5 +1,5 @@
-/* The functions whose symbols glibc has renewed since 2.28, by their old symbols, which every later glibc has as well: the wheel then runs on all of
- * these. Hidden, so that they serve the library alone; x86-64 only. */
+/* Calls the functions whose symbols glibc has renewed since 2.28 by their old symbols, which every later glibc still has, so that the wheel runs on glibc
+ * 2.28 and on all later ones. They are hidden, so that only this library uses them; x86-64 only. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
         return old_##name arguments;                       \
     }
 
-/* 2.29: no wrapper that sets errno by _LIB_VERSION. */
+/* 2.29: the new ones have no wrapper that sets errno by _LIB_VERSION. */
 CALL(exp, "2.2.5", double, (double x), (x))
 CALL(exp2, "2.2.5", double, (double x), (x))
 CALL(log, "2.2.5", double, (double x), (x))
@@ -34,7 +34,7 @@ CALL(pthread_join, "2.2.5", int, (pthread_t thread, void **result), (thread, res
 CALL(pthread_once, "2.2.5", int, (pthread_once_t * once, void (*run)(void)), (once, run))
 CALL(pthread_sigmask, "2.2.5", int, (int how, const sigset_t *set, sigset_t *old), (how, set, old))
 
-/* 2.33: functions of their own; before, the headers called these with the version of struct stat. */
+/* 2.33: stat, fstat and fstatat became functions; before, the headers called these with the version of struct stat. */
 enum { STAT_VERSION = 1 };
 OLD(__xstat, "2.2.5", int, (int version, const char *path, struct stat *status));
 OLD(__fxstat, "2.2.5", int, (int version, int file, struct stat *status));

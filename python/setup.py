@@ -44,7 +44,7 @@ def version() -> str:
 
 
 def platform_tag(file: Path) -> str:
-    """manylinux of the newest glibc whose symbols the library asks for, and of no older: what the tag promises is looked at."""
+    """The manylinux tag of the newest glibc whose symbols the library needs, as the library itself shows; linux_MACHINE where it needs other libraries."""
     text = subprocess.run(["objdump", "-T", str(file)], check=True, capture_output=True, text=True).stdout
     versions = {tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([0-9]+\.[0-9]+)", text)}
     newest = max(versions | {(2, 28)})
@@ -66,7 +66,7 @@ class BuildWithLibrary(build_py):
 
 
 class OneWheel(bdist_wheel):
-    """No part of the package depends on Python's ABI or torch's: py3-none."""
+    """The wheel's tag is py3-none, because no part of the package depends on Python's ABI or on torch's."""
 
     def get_tag(self):
         return "py3", "none", platform_tag(library())

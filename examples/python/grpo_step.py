@@ -27,7 +27,7 @@ GRPO = fusedlogp.TokenLoss(
 
 
 def advantages_of(rewards):
-    """A reward of each completion [prompts, completions]: how far it is from its group's mean, in deviations."""
+    """How far the reward of each completion [prompts, completions] is from its group's mean, in standard deviations."""
     return (rewards - rewards.mean(1, keepdim=True)) / (rewards.std(1, keepdim=True) + 1e-4)
 
 

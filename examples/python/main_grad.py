@@ -1,8 +1,8 @@
-"""Megatron's way with gradients: micro-batches add the head's gradient to an fp32 main_grad in place, and its .grad stays None.
+"""Accumulates gradients as Megatron does: micro-batches add the head's gradient to an fp32 main_grad in place, and its .grad stays None.
 
 usage: main_grad.py [--device cpu]
 
-Compared with the sum of the micro-batches' gradients in fp64. Beside it, how far .grad in bf16 is from that sum.
+main_grad is compared with the sum of the micro-batches' gradients in fp64, and so is .grad in bf16.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main():
         (fusedlogp.linear_cross_entropy(hidden, weight, labels) / count).backward()
     own = float((weight.grad.double() - exact).norm() / exact.norm())
     print(f"loss {total:.4f}; error of main_grad in fp32 {into:.1e}, of .grad in bf16 {own:.1e}")
-    # Half a unit of bf16 for each derivative by a logit.
+    # The bound is half a unit in the last place of bf16, by which each derivative by a logit is rounded.
     if not into < 2.0**-9 or not into < own:
         raise SystemExit("main_grad is off")
 

@@ -2,8 +2,8 @@
 
 usage: torchrun --nproc-per-node N score_corpus.py [--documents 20] [--device cpu]
 
-Every process has the whole model, here a random one; what it finds (the log-probability of each document, its tokens, and how many of them the
-model would have chosen) is gathered by the first, which prints the corpus' perplexity. A document's numbers do not depend on who scored it.
+Every process has the whole model, here a random one. The first process gathers what each has found (the log-probability of each document, its tokens, and
+how many of them the model would have chosen) and prints the corpus' perplexity. A document's numbers do not depend on which process scored it.
 """
 
 import argparse
@@ -19,7 +19,7 @@ VOCAB, WIDTH = 1000, 64
 
 
 def model_of(device):
-    """Hidden states of tokens, and the head: stands for a model's decoder and lm_head."""
+    """(decoder, head): a function from tokens to hidden states, and a weight, in the place of a model's decoder and lm_head."""
     generator = torch.Generator().manual_seed(0)
     embedding = torch.randn(VOCAB, WIDTH, generator=generator).to(device)
     mix = torch.randn(WIDTH, WIDTH, generator=generator).to(device) / 8

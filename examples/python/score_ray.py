@@ -2,10 +2,10 @@
 
 usage: score_ray.py [--documents 20] [--workers 2] [--batch 4] [--device cpu] [--lose 3,11]
 
-A row of the dataset is a document's number. A worker has the whole model and scores a batch of documents; Ray starts a lost worker again, without end, and has
-its batch scored as a whole: what the lost one had found of it is nowhere. The driver takes each document's result once, stops at a second one or a
-missing one, and prints the line that score_corpus.py prints: a document's numbers do not depend on who scored it, nor on how often it was tried.
---lose shows that: the worker that first meets one of these documents is killed, as a machine that is taken away.
+Each row of the dataset is the number of a document. A worker has the whole model and scores a batch of documents. Ray restarts a lost worker, any number of
+times, and has its whole batch scored again, because what the lost worker had found of it is lost too. The driver takes each document's result once, raises an
+error at a second one or a missing one, and prints the line that score_corpus.py prints: a document's numbers do not depend on which worker scored it, nor on
+how often it was tried. --lose shows that: the worker that first meets one of these documents is killed, as if its machine were taken away.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Worker:
         try:
             os.close(os.open(os.path.join(self.folder, str(index)), os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            return  # that was another worker, earlier
+            return  # another worker was killed at this document before
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -69,7 +69,7 @@ def main():
             fn_constructor_args=(arguments.device, lose, folder),
             batch_size=arguments.batch,
             compute=ray.data.ActorPoolStrategy(size=arguments.workers),
-            num_cpus=0.5,  # the reading of rows wants some too, and waits for ever where the workers have all
+            num_cpus=0.5,  # reading the rows needs CPUs too, and would wait for ever if the workers had all of them
             num_gpus=1 if arguments.device == "cuda" else 0,
         )
         everything = take_once(rows.iter_rows())

@@ -3,10 +3,10 @@
 usage: train_causal_lm.py [--model tiny] [--steps 50] [--device cpu] [--dtype float32] [--json FILE]
 
 The one change: the decoder gives its hidden states, and fusedlogp.linear_cross_entropy takes them with lm_head's weight, so that the logits [B, T, V]
-are never there. Weights are random; --model 0.5b has the shape of Qwen2-0.5B, for a GPU.
+are never stored. Weights are random; --model 0.5b has the shape of Qwen2-0.5B, for a GPU.
 
-How far two right ways part is measured: a third run has its logits and loss in fp32 by torch's own operations, the sequences of each batch in reverse. It
-parts from the model's own loss by rounding alone, which the steps carry on; fusedlogp's may part by as much, three times at most.
+How much the losses may differ is measured: a third run computes its logits and loss in fp32 by torch's own operations, with the sequences of each batch in
+reverse. It differs from the model's own loss by rounding alone, which the steps carry on. fusedlogp's losses may differ by three times as much at most.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def half_a_billion():
     )
 
 
-# What makes a model, sequences and tokens of a batch, and the rate of learning.
+# The function that makes a model, the sequences of a batch, the tokens of a sequence, and the learning rate.
 MODELS = {"tiny": (tiny, 4, 64, 2e-3), "0.5b": (half_a_billion, 4, 2048, 1e-4)}
 
 

@@ -2,7 +2,7 @@
 
 usage: verl_linear_cross_entropy.py [--device cpu]
 
-The function takes the place of verl.utils.kernel.linear_cross_entropy. Its results are compared with eager torch's, gradients included.
+The function replaces verl.utils.kernel.linear_cross_entropy. Its results are compared with eager torch's, gradients included.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import fusedlogp
 
 
 def linear_cross_entropy(hidden, weight, labels, temperature=1.0, reduction="none", group=None):
-    """(log-probabilities of labels, entropies): [...] each with "none", their sum or mean otherwise. group: of a vocabulary in parts, which is None here."""
+    """(log-probabilities of labels, entropies): [...] each with "none", their sum or mean otherwise. group: of a sharded vocabulary; None or one process."""
     if group is not None and torch.distributed.get_world_size(group) > 1:
         raise NotImplementedError("group: got one of several processes, wanted None: the head is whole on each device")
     results = fusedlogp.linear_logp(hidden, weight, labels, outputs=("logp", "entropy"), temperature=temperature)

@@ -1,8 +1,8 @@
-"""A head in shards of the vocabulary, trained as Megatron and torchtitan do it and by fusedlogp: torchrun --nproc-per-node 2 vocab_parallel.py
+"""A head sharded over the vocabulary, trained as Megatron and torchtitan do it and by fusedlogp: torchrun --nproc-per-node 2 vocab_parallel.py
 
 usage: torchrun --nproc-per-node N vocab_parallel.py [--device cpu]
 
-Each process has its entries of the head. Compared are the loss and its gradients by
+Each process has its entries of the head. The loss and its gradients are computed in three ways and compared:
 - Megatron's formula: the ranks' largest logit, sum of exponentials and target's logit are reduced one after another, from logits that each rank stores;
 - torchtitan's: a head of torch.distributed.tensor, whose logits are a DTensor sharded on the vocabulary, and loss_parallel;
 - fusedlogp.linear_cross_entropy in place of either, without logits: one exchange of 32 bytes a row.
@@ -25,7 +25,7 @@ ROWS, WIDTH, VOCAB = 96, 64, 1000
 
 
 class Summed(torch.autograd.Function):
-    """The sum over the ranks of what each has a part of; a part's gradient is the sum's."""
+    """The sum of the parts that the ranks have; the gradient of a part is that of the sum."""
 
     @staticmethod
     def forward(ctx, part):
@@ -39,7 +39,7 @@ class Summed(torch.autograd.Function):
 
 
 class Copied(torch.autograd.Function):
-    """What all ranks have alike and each uses: its gradient is the sum of theirs."""
+    """A value that is the same on all ranks, and that each uses: its gradient is the sum of the ranks' gradients."""
 
     @staticmethod
     def forward(ctx, value):
@@ -83,7 +83,7 @@ def main():
     target = torch.randint(0, VOCAB, (ROWS,), device=device)
     linear = torch.nn.Linear(WIDTH, VOCAB, bias=False, device=device)
 
-    # Entries as DTensor shares them out: the last rank may have fewer.
+    # The entries are divided as DTensor divides them: the last rank may have fewer.
     each = -(-VOCAB // ranks)
     first = min(rank * each, VOCAB)
     part = linear.weight.detach()[first : first + each]
@@ -112,7 +112,7 @@ def main():
     by_head = fusedlogp.linear_cross_entropy(x_head, head.weight, target)
     by_head.backward()
 
-    # All are fp32 (tf32 products, each in three parts, on a GPU of ours): a few units in the last place of sums of 64 and 1000 terms.
+    # All are in fp32 (on a GPU, ours computes a product as three tf32 products): a few units in the last place of sums of 64 and 1000 terms.
     bound = 64 * 2.0**-24
     off = [check("the loss beside Megatron's", ours, by_formula, 8 * bound), check("the loss beside torchtitan's", by_head, by_titan, 8 * bound)]
     off.append(check("the gradient of input beside Megatron's", x_ours.grad, x.grad, bound))
@@ -121,9 +121,9 @@ def main():
     off.append(check("the gradient of weight beside torchtitan's", head.weight.grad.to_local(), w_titan, bound))
     if rank == 0:
         print(f"ranks {ranks}, loss {ours.item():.6f}, beside Megatron's and torchtitan's off by at most {max(off):.1e}")
-    distributed.barrier()  # a rank that leaves early takes its connections from under the others
+    distributed.barrier()  # a rank that left early would close connections that the others still use
     distributed.destroy_process_group()
-    # torch's DTensors keep their group and its threads beyond this; one that is at work while the interpreter ends aborts the process.
+    # torch's DTensors keep their group and its threads beyond this; a thread that is at work while the interpreter ends aborts the process.
     sys.stdout.flush()
     os._exit(0)
 

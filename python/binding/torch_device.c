@@ -1,4 +1,5 @@
-/* Declarations from the CUDA driver API's manual, section "Context Management" and "Primary Context Management". */
+/* Makes a GPU's primary CUDA context current. Declarations from the CUDA driver API's manual, sections "Context Management" and "Primary Context
+ * Management". */
 #include "torch_device.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -31,7 +32,7 @@ static void load(void)
     *(void **)&driver.retain = dlsym(library, "cuDevicePrimaryCtxRetain");
 }
 
-/* Retained once and never released: torch's runtime holds it for the life of the process, too. */
+/* A device's primary context: retained once and never released, because torch's runtime holds it for the life of the process too. */
 static CUcontext primary_of(int ordinal)
 {
     pthread_mutex_lock(&mutex);
@@ -50,7 +51,7 @@ bool flp_torch_device_enter(int ordinal, bool *changed)
     pthread_once(&once, load);
     if (!driver.get_current || !driver.get_device || !driver.push || !driver.pop || !driver.retain || ordinal < 0 || ordinal >= DEVICES_MAX)
         return false;
-    /* A thread that torch has only lent cached memory to has no context yet. */
+    /* A thread that has only got cached memory from torch has no context yet. */
     if (driver.get_current(&current) == 0 && current && driver.get_device(&device) == 0 && device == ordinal)
         return true;
     wanted = primary_of(ordinal);

@@ -1,5 +1,5 @@
-/* One call of an operator, whoever makes it: what came in, what goes out, and what only torch can do (allocate). The two callers are
- * torch_stable_abi.c and, through ctypes, python/fusedlogp/_ctypes.py. */
+/* One call of an operator, whoever makes it: its inputs, its outputs, and what only torch can do (allocate). The two callers are torch_stable_abi.c and,
+ * through ctypes, python/fusedlogp/_ctypes.py. */
 #ifndef FLP_BINDING_TORCH_FRAME_H
 #define FLP_BINDING_TORCH_FRAME_H
 #include "fusedlogp.h"
@@ -30,7 +30,7 @@ struct flp_torch_frame {
     int32_t device;                               /* of the call: that of its tensors */
     void *stream;                                 /* CUstream */
     void *caller;
-    /* A new tensor of the call's device: the output of that number, or with -1 memory that lives until the call returns. 0: done. */
+    /* Makes a new tensor on the call's device: the output of that number or, with -1, memory that lives until the call returns. Returns 0 if it could. */
     int (*allocate)(flp_torch_frame *frame, int output, flp_dtype dtype, int dim, const int64_t *sizes, const int64_t *strides, void **data);
     char error[FLP_TORCH_ERROR_BYTES];
 };

@@ -95,7 +95,7 @@ int flp_torch_read_partials(flp_torch_frame *frame, const flp_torch_value *parti
 
 /* ---- gradients */
 
-/* A shard's part of grad_hidden is rounded behind the sum over the ranks. */
+/* A shard's part of grad_hidden is rounded only after the sum over the ranks. */
 static flp_dtype grad_hidden_dtype(const flp_torch_linear *l)
 {
     return l->problem.vocab_total > 0 ? FLP_F32 : l->problem.dtype;

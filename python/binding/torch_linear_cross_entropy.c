@@ -27,7 +27,7 @@ enum {
     CROSS_ENTROPY_INPUTS
 };
 
-/* The arrays and numbers of a token loss, which point into loss and in. */
+/* Reads the arrays and numbers of a token loss into inputs and parameters, which args then points to. They point into the token loss and the frame. */
 static int read_token_loss(flp_torch_frame *frame, const flp_torch_linear *l, flp_linear_cross_entropy_problem *problem, flp_token_input inputs[8],
                            flp_token_parameter parameters[8], flp_linear_cross_entropy_args *args)
 {
@@ -57,7 +57,7 @@ static int read_token_loss(flp_torch_frame *frame, const flp_torch_linear *l, fl
     return 0;
 }
 
-/* main_grad, whose gradients are added to, lies as weight does. */
+/* Reads main_grad, to which the gradient of weight is added. It must be stored in the same order as weight. */
 static int read_main_grad(flp_torch_frame *frame, const flp_torch_linear *l, const flp_torch_value *main_grad, flp_linear_logp_backward_problem *problem,
                           void **data)
 {
@@ -74,7 +74,7 @@ static int read_main_grad(flp_torch_frame *frame, const flp_torch_linear *l, con
     problem->grad_weight = main_grad->dtype, problem->grad_weight_stride = flp_torch_weight_stride(main_grad, l->transposed);
     problem->accumulate |= FLP_ACCUMULATE_WEIGHT;
     if (address & (element - 1))
-        address = element; /* smaller elements may lie between */
+        address = element; /* main_grad's elements may be smaller than weight's; the alignment is at least one of weight's */
     problem->forward.pointer_alignment = flp_torch_alignment_of((void *)(uintptr_t)problem->forward.pointer_alignment, (void *)address);
     *data = main_grad->data;
     return 0;
@@ -92,7 +92,7 @@ static int check_cross_entropy(flp_torch_frame *frame, const flp_torch_linear *l
            flp_torch_check_optional_vector(frame, "g_loss", &in[G_LOSS], in[REDUCTION].integer == FLP_REDUCE_NONE ? l->rows : 1, FLP_TORCH_F32);
 }
 
-/* A call of linear_cross_entropy, of a shard too, with what its args point to. */
+/* A call of linear_cross_entropy or of its operators for shards, with what its args point to. */
 typedef struct {
     flp_torch_linear l;
     flp_linear_cross_entropy_problem problem;
@@ -101,7 +101,7 @@ typedef struct {
     flp_token_parameter parameters[8];
 } cross_entropy;
 
-/* The inputs; shard: that of read_shard, or -1. */
+/* Reads the inputs. shard: `first` of flp_torch_read_shard; -1: there are no shards. */
 static int read_cross_entropy(flp_torch_frame *frame, int shard, cross_entropy *c)
 {
     const flp_torch_value *in = frame->inputs;
@@ -129,7 +129,7 @@ static int read_cross_entropy(flp_torch_frame *frame, int shard, cross_entropy *
     return read_token_loss(frame, l, problem, c->inputs, c->parameters, &c->args);
 }
 
-/* The outputs. */
+/* Makes the outputs. */
 static int make_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main_grad, cross_entropy *c)
 {
     const flp_torch_value *in = frame->inputs;
@@ -148,7 +148,7 @@ static int make_cross_entropy(flp_torch_frame *frame, const flp_torch_value *mai
         return 1;
     if (main_grad && read_main_grad(frame, l, main_grad, &c->problem.backward, &grads[1]))
         return 1;
-    /* What only gradients have a use for says nothing of a call without. */
+    /* Only gradients use these, so a call without gradients leaves them out of its problem, which is the plan's key. */
     if (main_grad || wanted[0] || wanted[1] || wanted[2]) {
         c->problem.backward.memory_budget = in[CE_MEMORY_BUDGET].integer;
         c->problem.backward.grad_filter_eps = in[CE_FILTER_EPS].number;

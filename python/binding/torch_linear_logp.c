@@ -3,7 +3,7 @@
 
 enum { ENTROPY = FLP_TORCH_LINEAR_INPUTS, ARGMAX, ROWS_INPUTS };
 
-/* What a forward gives of each row. */
+/* Makes the outputs of a forward. */
 static int make_rows(flp_torch_frame *frame, const flp_torch_linear *l, float **logp, float **lse, float **entropy, int32_t **argmax)
 {
     return flp_torch_make_vector(frame, 0, FLP_F32, l->rows, true, (void **)logp) || flp_torch_make_vector(frame, 1, FLP_F32, l->rows, true, (void **)lse) ||
@@ -23,7 +23,7 @@ static int run_forward(flp_torch_frame *frame, flp_torch_linear *l)
     return flp_torch_check_status(frame, flp_linear_logp_execute(plan, &l->args));
 }
 
-/* Its memory_budget, behind these inputs, is the backward's. */
+/* The last input, memory_budget, is only for the backward. */
 static int linear_logp(flp_torch_frame *frame)
 {
     const flp_torch_value *in = frame->inputs;

@@ -1,8 +1,8 @@
-/* linear_logp's gradients: of a forward that is over, of a shard, and by one plan with the forward. */
+/* linear_logp's gradients: after a forward of its own plan, of a shard, and by one plan with the forward. */
 #include "torch_linear.h"
 #include <string.h>
 
-/* What linear_logp was given, its results and the gradients by them; ones that are not there are NULL. */
+/* The arguments of a backward: linear_logp's inputs and results, and the loss's gradients by these results. Those that are not there are NULL. */
 static flp_linear_logp_backward_args backward_args(const flp_torch_linear *l, const flp_torch_value *logp, const flp_torch_value *lse,
                                                    const flp_torch_value *g_logp, const flp_torch_value *g_lse, void *const grads[3])
 {
@@ -74,7 +74,7 @@ static int linear_logp_backward_partial(flp_torch_frame *frame)
     return run_backward(frame, true);
 }
 
-/* ---- linear_logp and its backward by one plan: what the forward leaves in the workspace, an output, the backward uses up */
+/* ---- linear_logp and its backward by one plan: the workspace is an output of the forward, and the backward uses up what is in it */
 
 static int find_pair_plan(flp_torch_frame *frame, const flp_torch_linear *l, bool g_lse, const bool wanted[3], int64_t memory_budget, flp_plan **plan)
 {
@@ -90,7 +90,8 @@ static int find_pair_plan(flp_torch_frame *frame, const flp_torch_linear *l, boo
     return flp_torch_find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP_BACKWARD, &problem, plan);
 }
 
-/* A copy of a workspace on the CPU may lie otherwise to the alignment (on a GPU tensors begin at a multiple of it). */
+/* Moves a workspace to the aligned place in its tensor. On the CPU a copy of the tensor may have another offset from the alignment (on a GPU tensors begin at
+ * a multiple of it). */
 static void move_to_beginning(const flp_torch_frame *frame, const flp_torch_value *workspace)
 {
     int64_t size = workspace->sizes[0];

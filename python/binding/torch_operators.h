@@ -11,7 +11,7 @@ typedef struct {
     int (*run)(flp_torch_frame *frame); /* 0, or frame->error says why not */
 } flp_torch_operator;
 
-/* By number. */
+/* Indexed by the operator's number. */
 extern const flp_torch_operator *const flp_torch_operators[FLP_TORCH_OPERATORS];
 
 extern const flp_torch_operator flp_torch_linear_logp;
@@ -31,7 +31,7 @@ extern const flp_torch_operator flp_torch_logits_logp_backward;
 extern const flp_torch_operator flp_torch_weighted_sum;
 extern const flp_torch_operator flp_torch_weighted_sum_backward;
 
-/* ctypes takes these. */
+/* Python calls these through ctypes. */
 FLP_API int flp_torch_operator_count(void);
 FLP_API const char *flp_torch_schema(int op);
 FLP_API int flp_torch_run(int op, flp_torch_frame *frame);

@@ -1,4 +1,4 @@
-/* A context a device, a plan a problem, and the token losses that calls name by a number. */
+/* Keeps a context for each device, a plan for each problem, and the token losses, which calls name by a number. */
 #include "torch_plans.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct {
     flp_torch_plans_token_loss loss;
     int64_t id;
     char *definition;
-    bool defined[DEVICES_MAX + 1]; /* in the device's context */
+    bool defined[DEVICES_MAX + 1]; /* [device + 1]: in the device's context */
 } token_loss;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -171,7 +171,7 @@ static token_loss *token_loss_of(int64_t id)
     return NULL;
 }
 
-/* Cuts text at its commas; names [8] point into a copy that stays. */
+/* Cuts text at its commas; names [8] point into a copy that is never freed. */
 static int split(const char *text, const char *names[8])
 {
     int count = 0;

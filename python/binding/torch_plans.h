@@ -19,7 +19,7 @@ FLP_API void flp_torch_cpu_threads(int threads);
 /* Plans made so far, on all devices. FLP_API: Python calls it. */
 FLP_API int flp_torch_plan_count(void);
 
-/* The rows that the plan for a call of so many is made for: few, so that few plans are made. */
+/* The bucket of `rows`: the number of rows that the plan for such a call is made for. There are few buckets, so that few plans are made. */
 int64_t flp_torch_plans_rows(int64_t rows);
 
 /* The plan of a problem (zeroed before it was filled: its bytes are the key) on a device whose CUDA context is current; made where there is none. It
@@ -32,10 +32,11 @@ typedef struct {
     const char *inputs[8], *parameters[8];
 } flp_torch_plans_token_loss;
 
-/* A token loss and the names of what calls bring, comma-separated, by an id that the caller has made of all these: the same in each process.
- * definition: NULL for a ready-made one. FLP_API: Python calls it. */
+/* Keeps a token loss under an id. inputs, parameters: the names of what calls bring, comma-separated. id: made by the caller from the other arguments, so
+ * that it is the same in each process. definition: NULL for a ready-made one. FLP_API: Python calls it. */
 FLP_API flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters);
 
-/* NULL: no such id, or the definition is refused (then flp_error_message says why and *status is that). */
+/* The token loss of an id, defined in the device's context. NULL: there is no such id (*status: FLP_BAD_ARGUMENT), or the definition is refused (*status and
+ * flp_error_message say why). */
 const flp_torch_plans_token_loss *flp_torch_plans_token_loss_find(int32_t device, int64_t id, flp_status *status);
 #endif

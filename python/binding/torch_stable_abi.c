@@ -1,6 +1,6 @@
-/* The declarations are those of torch/csrc/inductor/aoti_torch/c/shim.h and torch/csrc/stable/c/shim.h (torch 2.13), which promise to keep them; what a
- * StableIValue holds of each type is torch/csrc/stable/stableivalue_conversions.h's. The functions are looked up in the libtorch that is loaded: nothing
- * of torch is needed to build this. */
+/* Registers the operators through torch's stable C ABI. The declarations are those of torch/csrc/inductor/aoti_torch/c/shim.h and torch/csrc/stable/c/shim.h
+ * (torch 2.13), which promise to keep them; torch/csrc/stable/stableivalue_conversions.h says what a StableIValue holds of each type. The functions are
+ * looked up in the libtorch that is loaded: nothing of torch is needed to build this. */
 #include "torch_stable_abi.h"
 #include "torch_operators.h"
 #include <dlfcn.h>
@@ -53,7 +53,7 @@ static struct {
     torch_error (*get_current_cuda_stream)(int32_t device, void **stream); /* of libtorch_cuda.so */
     void (*delete_optional)(stable_value *value);
     int32_t cpu, cuda;                  /* device types */
-    int32_t dtypes[FLP_I64 + 1], bytes; /* by flp_dtype; FLP_NONE: bytes */
+    int32_t dtypes[FLP_I64 + 1], bytes; /* torch's dtypes by flp_dtype; bytes: for FLP_NONE */
     library_handle registered, cpu_kernels, cuda_kernels;
 } torch;
 
@@ -109,7 +109,7 @@ static int unbox_numbers(call *c, list_handle list, flp_torch_value *value)
     return failed | torch.torch_delete_list(list);
 }
 
-/* type: the schema's, as "Tensor?". */
+/* Reads one input from the stack. type: in the schema, such as "Tensor?". */
 static int unbox(call *c, const char *type, stable_value bits, flp_torch_value *value)
 {
     const char *end = type + strcspn(type, " ");
@@ -201,12 +201,12 @@ static void run_or_throw(int number, stable_value *stack)
 {
     char error[FLP_TORCH_ERROR_BYTES];
 
-    /* Throws through these frames, which hold nothing any more. */
+    /* aoti_torch_check throws through these frames, which hold nothing to be released any more. */
     if (run(number, stack, error))
         torch.aoti_torch_check(false, "", "fusedlogp", 0, error);
 }
 
-/* ---- registration: a kernel is told nothing but its stack, so each has a function */
+/* ---- registration: torch passes a kernel nothing but the stack, so each operator has a function of its own */
 
 #define KERNEL(number)                                                                  \
     static void kernel_##number(stable_value *stack, uint64_t inputs, uint64_t outputs) \
@@ -241,7 +241,7 @@ static const char *load(void *cpu, void *cuda)
         return #name;
     FUNCTIONS(LOAD)
 #undef LOAD
-    /* Before 2.13, which has a function for it, it is C++'s delete. */
+    /* torch 2.13 has a function for this; before, it is C++'s delete. */
     if (!(*(void **)&torch.delete_optional = dlsym(cpu, "torch_delete_stable_ivalue")) && !(*(void **)&torch.delete_optional = dlsym(cpu, "_ZdlPv")))
         return "torch_delete_stable_ivalue";
     if (cuda && !(*(void **)&torch.get_current_cuda_stream = dlsym(cuda, "aoti_torch_get_current_cuda_stream")))

@@ -4,6 +4,7 @@
 #include "fusedlogp.h"
 #include <stddef.h>
 
-/* cpu, cuda: libtorch_cpu.so and libtorch_cuda.so as they are loaded; cuda may be NULL. 0, or text [bytes] says what is missing. Once a process. */
+/* To be called once in a process. cpu, cuda: the paths of libtorch_cpu.so and libtorch_cuda.so, as they are loaded; cuda may be NULL. Returns 0, or text
+ * [bytes] says what is missing. */
 FLP_API int flp_torch_register(const char *cpu, const char *cuda, char *text, size_t bytes);
 #endif

@@ -1,4 +1,4 @@
-"""Checks of what a caller passes, and the form in which the operators take it: rows in one dimension, strides that they can read."""
+"""Checks a caller's arguments and brings them into the form that the operators take: rows in one dimension, strides that they can read."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def check_finite(name: str, value: Any) -> float:
 
 
 def check_options(options: Any) -> None:
-    """torch's, since 2.13, which say nothing that matters here."""
+    """torch.nn.LinearCrossEntropyOptions, which torch has since 2.13. They have no effect here."""
     if options is not None and not isinstance(options, getattr(torch.nn, "LinearCrossEntropyOptions", ())):
         raise wrong(TypeError, "options", type(options).__name__, "a torch.nn.LinearCrossEntropyOptions or None")
 
@@ -93,7 +93,7 @@ def check_reduction(reduction: Any) -> int:
 
 
 def row_values(name: str, value: Any, shape: Any, like: Tensor) -> Tensor:
-    """A number for each row as contiguous fp32 [N]; no derivatives by it."""
+    """value, which has a number for each row, as contiguous fp32 [N]. It must not require a gradient."""
     check_constant(name, check_tensor(name, value))
     check_same_device(name, value, like)
     if not (value.dtype.is_floating_point or value.dtype == torch.bool):
@@ -103,7 +103,7 @@ def row_values(name: str, value: Any, shape: Any, like: Tensor) -> Tensor:
 
 
 def rows_of(value: Tensor) -> Tensor:
-    """[..., D] as [N, D] whose rows lie in one piece each; a copy only where strides ask for it."""
+    """[..., D] as [N, D] whose rows are contiguous; copies only where the strides make that necessary."""
     rows = value if value.dim() == 2 else value.reshape(-1, value.shape[-1])
     if rows.shape[1] > 1 and rows.stride(1) != 1 or rows.shape[0] > 1 and rows.stride(0) < rows.shape[1]:
         rows = rows.contiguous()
@@ -111,7 +111,7 @@ def rows_of(value: Tensor) -> Tensor:
 
 
 def matrix_of(weight: Tensor) -> Tensor:
-    """[V, D] or its transpose in memory, rows in one piece each."""
+    """weight [V, D], stored as [V, D] or as [D, V] with contiguous rows; a copy where it is stored otherwise."""
     rows, columns = weight.shape
     by_rows = (columns <= 1 or weight.stride(1) == 1) and (rows <= 1 or weight.stride(0) >= columns)
     by_columns = (rows <= 1 or weight.stride(0) == 1) and (columns <= 1 or weight.stride(1) >= rows)
@@ -148,11 +148,11 @@ class Rows(NamedTuple):
     weight: Tensor
     bias: Optional[Tensor]
     target: Tensor
-    shape: torch.Size  # of results: target's, without its first position where it was shifted
+    shape: torch.Size  # of results: target's, one position shorter where it was shifted
     shifted: bool
 
     def full_shape(self) -> tuple:
-        """Of what a call brings for each row: target's."""
+        """The shape of arguments that have a value for each row: target's."""
         return (*self.shape[:-1], self.shape[-1] + 1) if self.shifted else tuple(self.shape)
 
     def results(self, value: Tensor) -> Tensor:
@@ -192,7 +192,7 @@ def _autocast(value: Tensor) -> Optional[torch.dtype]:
 def check_rows(
     input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any, shift: Any, ignore_index: Optional[int], empty: bool = False
 ) -> Rows:
-    """empty: a weight without entries, a shard of the vocabulary, is taken."""
+    """Checks the arguments that all linear operators begin with. empty: a weight without entries, as a shard of the vocabulary may be, is accepted."""
     check_floats("input", input)
     check_floats("linear_weight", linear_weight)
     check_choice("weight_layout", weight_layout, ("vd", "dv"), "'vd' ([V, D]) or 'dv' ([D, V])")
@@ -227,7 +227,7 @@ def check_rows(
             raise wrong(ValueError, "ignore_index with shift", None, "the target of the last position")
         if target.dtype == torch.int32 and not -(2**31) <= ignore_index < 2**31:
             raise wrong(ValueError, "ignore_index with shift", ignore_index, "the target of the last position, in target's torch.int32")
-        # The targets move, not the hidden states, which would be copied.
+        # The targets are shifted, not the hidden states, which would have to be copied.
         target = torch.nn.functional.pad(target[..., 1:], (0, 1), value=ignore_index)
         shape = torch.Size((*shape[:-1], shape[-1] - 1))
     target = target if target.dim() == 1 else target.reshape(-1)

@@ -56,11 +56,11 @@ _Frame._fields_ = [
 ]
 
 _library: Any = None
-_holder: list[torch_library.Library] = []  # a Library's kernels leave with it
+_holder: list[torch_library.Library] = []  # a Library that is freed unregisters its kernels
 
 
 def _fill(value: _Value, argument: Any) -> Optional[int]:
-    """The device of a tensor, -1 for the CPU; None of what is none."""
+    """Fills value in. Returns a tensor's device, -1 for the CPU; None for an argument that is no tensor."""
     if argument is None:
         value.kind = _NONE
         return None
@@ -97,7 +97,7 @@ def _kernel(number: int, floats: list[bool], outputs: int) -> Callable[..., Any]
         def allocate(_frame: Any, output: int, dtype: int, dim: int, sizes: Any, strides: Any, data: Any) -> int:
             try:
                 tensor = torch.empty_strided(tuple(sizes[:dim]) if dim else (), tuple(strides[:dim]) if dim else (), dtype=_TORCH_DTYPES[dtype], device=where)
-            except BaseException as error:  # a callback of C has nobody to raise to
+            except BaseException as error:  # an exception cannot pass through the C code that called this
                 failed.append(error)
                 return 1
             made[output] = tensor

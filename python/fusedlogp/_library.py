@@ -22,7 +22,7 @@ def _path() -> Path:
 
 
 def _offer_nvrtc() -> None:
-    """The library looks for NVRTC by name in folders; the wheels (of the extras cu12 and cu13, or what torch came with) have theirs beside torch."""
+    """Tells the library where wheels have put NVRTC: those of the extras cu12 and cu13, or the one that torch came with, are beside torch."""
     found = {str(file.parent) for file in Path(torch.__file__).parent.parent.glob("nvidia/*/lib/libnvrtc.so*")}
     if found and torch.version.cuda:
         wanted = f"cu{torch.version.cuda.split('.')[0]}"
@@ -40,7 +40,7 @@ def _loaded(name: str) -> Optional[str]:
 
 
 def _register_from_c() -> Optional[str]:
-    """None where it was done, else why not."""
+    """Registers the operators through the stable C ABI. None where that was done, else why not."""
     cpu = _loaded("libtorch_cpu.so")
     if cpu is None:
         return "libtorch_cpu.so is not where torch's libraries are"
@@ -52,7 +52,7 @@ def _register_from_c() -> Optional[str]:
 
 
 def _register() -> tuple[str, str]:
-    """The way that was taken, and why."""
+    """Registers the operators. Returns the way that was taken, and why."""
     wanted = os.environ.get("FUSEDLOGP_BINDING", "auto")
     if wanted not in ("auto", "c", "ctypes"):
         raise ImportError(f"FUSEDLOGP_BINDING is {wanted!r}, wanted auto, c or ctypes")
@@ -84,7 +84,7 @@ binding, reason = _register()
 
 def info() -> dict[str, str]:
     """What was loaded: the library's version and path, how its operators were registered with torch ("c" or "ctypes") and why, torch's version, and how
-    many plans calls have made so far, one for each problem and power of two of rows."""
+    many plans calls have made so far: one for each problem and each bucket of numbers of rows."""
     return {
         "version": library.flp_version().decode(),
         "library": str(_path()),

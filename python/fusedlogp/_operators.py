@@ -1,4 +1,4 @@
-"""What torch wants of an operator beside its kernels: shapes without data, derivatives, vmap."""
+"""What torch needs of an operator besides its kernels: shapes without data (fake kernels), derivatives, vmap."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 from torch import Tensor, library
 
-from . import _library  # noqa: F401  the operators are there from here on
+from . import _library  # noqa: F401  registers the operators
 
 _REDUCE_NONE = 2
 _ops = torch.ops.fusedlogp
@@ -70,7 +70,7 @@ def _(*args):
 @library.register_fake("fusedlogp::linear_logp_saving")
 def _(hidden, *args):
     rows = hidden.shape[0]
-    bytes_of_workspace = library.get_ctx().new_dynamic_size()  # the plan's, which has a device
+    bytes_of_workspace = library.get_ctx().new_dynamic_size()  # the plan decides it, and making a plan needs the device
     return _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32), _vector(hidden, bytes_of_workspace, torch.uint8)
 
 
@@ -138,7 +138,7 @@ def _(g, x, w, want_x, want_w):
 
 
 class _OnceDifferentiable(torch.autograd.Function):
-    """A gradient that is a constant to autograd, and says so where it is to be differentiated."""
+    """A gradient that autograd cannot differentiate: an attempt raises an error, rather than taking it for a constant."""
 
     generate_vmap_rule = True
 
@@ -172,18 +172,18 @@ def _graph_is_kept() -> bool:
 
 
 def _is_plain(value: Tensor) -> bool:
-    """Neither a subclass, fake tensors among them, nor what functorch's transforms or autograd's is_grads_batched wrap."""
+    """Whether value is neither of a subclass, as fake tensors are, nor wrapped by functorch's transforms or by autograd's is_grads_batched."""
     wrapped = torch._C._functorch.is_functorch_wrapped_tensor(value) or torch._C._functorch.is_legacy_batchedtensor(value)
     return type(value) is Tensor and not wrapped
 
 
 def _scale(gradient: Tensor, g: Tensor) -> Tensor:
-    # In place where nobody comes back to it: grad_weight is as large as weight.
+    # In place where autograd does not use the gradient again, because grad_weight is as large as weight.
     if torch.is_grad_enabled() or _is_compiling() or not (_is_plain(gradient) and _is_plain(g)):
         return gradient * g.to(gradient.dtype) if gradient.dtype == torch.float32 else (gradient * g).to(gradient.dtype)
     if _graph_is_kept():
         return gradient * g
-    if g.is_cpu and g.item() == 1.0:  # what loss.backward() brings; nobody waits for a device to read it
+    if g.is_cpu and g.item() == 1.0:  # the g of loss.backward(); read on the CPU only, because reading from a GPU would wait for it
         return gradient
     return gradient.mul_(g)
 
@@ -220,13 +220,13 @@ library.register_autograd("fusedlogp::linear_logp", _linear_logp_backward, setup
 
 
 def _places(hidden: Tensor, weight: Tensor, workspace: Tensor) -> tuple:
-    """What a plan, and on a GPU the place of the workspace in its tensor, are chosen by: hooks and checkpoints may bring the tensors back otherwise."""
+    """What the plan depends on and, on a GPU, the place of the workspace in its tensor. Hooks and checkpoints may bring the tensors back with others."""
     offset = workspace.data_ptr() % 256 if workspace.is_cuda else 0
     return hidden.data_ptr() % 16, weight.data_ptr() % 16, offset, hidden.stride(), weight.stride()
 
 
 class LinearLogpSaving(torch.autograd.Function):
-    """(logp, lse), whose first backward uses up what the forward left in a workspace; a further one computes the logits anew."""
+    """(logp, lse). The first backward uses up what the forward left in a workspace; a further one recomputes the logits."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], others: tuple, with_lse: bool, memory_budget: int) -> tuple[Tensor, Tensor]:
@@ -244,7 +244,7 @@ class LinearLogpSaving(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, g_logp: Optional[Tensor], g_lse: Optional[Tensor]) -> tuple:
-        wanted = ctx.needs_input_grad[:3]  # the forward's, whatever of them is asked for now
+        wanted = ctx.needs_input_grad[:3]  # as in the forward, even if fewer are requested now
         if g_logp is None and g_lse is None:
             return (None,) * 6
         *linear, logp, lse, workspace = ctx.saved_tensors
@@ -272,10 +272,10 @@ class LinearLogpSaving(torch.autograd.Function):
 
 
 def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bool, memory_budget: int) -> tuple[Tensor, ...]:
-    """(logp, lse, entropy, argmax), the last two and lse as they are asked for."""
+    """(logp, lse, entropy, argmax), or only (logp, lse) from LinearLogpSaving. Results that were not requested are not to be used."""
     hidden, weight, bias, ignore_index = linear[0], linear[1], linear[2], linear[7]
-    # The derivative of the entropy takes the logits anew; a plan with its forward gives no argmax, and 0 for lse where a row is ignored. Transforms,
-    # torch.compile and subclasses take operators whose results have a shape that follows from their inputs'.
+    # Not for the entropy, whose derivative recomputes the logits; nor for argmax, which a plan with its forward does not give, nor for lse with ignored rows,
+    # for which it gives 0. Transforms, torch.compile and subclasses need operators whose results have shapes that follow from the inputs' shapes.
     saving = (
         not (entropy or argmax or (with_lse and ignore_index is not None))
         and torch.is_grad_enabled()
@@ -292,7 +292,7 @@ def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bo
 
 
 class ByTemperature(torch.autograd.Function):
-    """A value, which has the slope d value / d temperature."""
+    """value, with slope as its derivative by temperature."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, slope: Tensor, temperature: Tensor) -> Tensor:
@@ -314,7 +314,7 @@ def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
     ctx.wanted = inputs[_CE_WANT : _CE_WANT + 3]
     ctx.ready = any(ctx.wanted)
     if ctx.ready:
-        # Only those inputs that a second differentiation is told by.
+        # Only the inputs by which _once refuses a second differentiation.
         ctx.save_for_backward(*inputs[:3], *output[4:])
     else:
         ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]
@@ -349,7 +349,7 @@ library.register_autograd("fusedlogp::linear_cross_entropy", _cross_entropy_back
 
 
 def of_upstream(given: list, g_loss: Tensor, wanted: Sequence[bool]) -> None:
-    """linear_cross_entropy's inputs from the fourth on become those of a call for these gradients alone."""
+    """Changes given, linear_cross_entropy's inputs from the fourth on, to those of a call that computes only the wanted gradients."""
     given[_CE_G_LOSS - 3] = _contiguous(g_loss.reshape(-1))
     given[_CE_WANT - 3 : _CE_WANT] = wanted
     given[_CE_ENTROPY - 3] = False
@@ -435,12 +435,13 @@ for _name in ("linear_logp_backward", "logits_logp_backward", "weighted_sum_back
     library.register_autograd(f"fusedlogp::{_name}", _refuse, setup_context=_refuse_setup)
 
 
-# ---- calls: the formulas above are for those who call torch.ops.fusedlogp.* themselves, and for torch.compile. functorch's transforms do not take them, and
-# torch reads the schema at each such call, which takes longer than all else of a small call: else it is an autograd.Function of the same parts
+# ---- calls: the derivatives registered above are for direct calls of torch.ops.fusedlogp.* and for torch.compile. functorch's transforms do not take them,
+# and torch reads the schema at each such call, which takes longer than all the rest of a small call. All other calls are therefore autograd.Functions made of
+# the same parts.
 
 
 def _run(op: Any, args: tuple) -> Any:
-    """The operator as such: without its formula, unless an outer transform wants it."""
+    """Calls the operator without its registered derivative, unless an outer transform needs that."""
     if torch._C._are_functorch_transforms_active():
         return op(*args)
     with torch._C._AutoDispatchBelowAutograd():
@@ -448,9 +449,9 @@ def _run(op: Any, args: tuple) -> Any:
 
 
 def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any], leading: int) -> tuple[Any, Any]:
-    """The operator with its formula: for functorch's transforms, which want setup_context, and for all else, where torch would bind the arguments to
-    the signature of forward at each call because of it. There only the first `leading` inputs, which derivatives are by, are torch's to look at; the
-    others come in one tuple."""
+    """Two autograd.Functions of an operator and its derivative. Transformed is for functorch's transforms, which need setup_context. Differentiable is for all
+    other calls: it has no setup_context, because of which torch would bind the arguments to the signature of forward at each call. Only the first `leading`
+    inputs, which have derivatives, are passed to it one by one; the others come in one tuple, which torch does not look at."""
 
     class Transformed(torch.autograd.Function):
         generate_vmap_rule = True
@@ -482,7 +483,7 @@ def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any], l
     return Transformed, Differentiable
 
 
-# The formulas, and by how many of the first inputs there are derivatives. A second derivative is refused by any of them.
+# For each operator its setup_context, its derivative, and how many of the first inputs have one. A backward refuses to be differentiated by any of those.
 _FORMULAS: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
     "linear_logp": (_linear_logp_setup, _linear_logp_backward, 3),
     "linear_cross_entropy": (_cross_entropy_setup, _cross_entropy_backward, 3),
@@ -497,7 +498,7 @@ _FUNCTIONS = {name: _functions(_OVERLOADS[name], *formula) for name, formula in 
 
 
 def call(name: str, *args: Any) -> Any:
-    """An operator, whatever transforms it is called under."""
+    """Calls an operator, under whatever transforms."""
     if _is_compiling():
         return getattr(_ops, name)(*args)
     transformed, differentiable = _FUNCTIONS[name]
@@ -513,7 +514,7 @@ def call(name: str, *args: Any) -> Any:
 
 
 def _per_sample(op: Any) -> Callable[..., Any]:
-    """One call for each sample: what is batched in a weight, or reduced, does not fold into rows."""
+    """A rule of vmap that makes one call for each sample. Batched weights and reduced results cannot be folded into rows."""
 
     def rule(info: Any, in_dims: tuple, *args: Any) -> Any:
         results = []
@@ -527,7 +528,7 @@ def _per_sample(op: Any) -> Callable[..., Any]:
 
 
 def _folding(op: Any, rows: Sequence[int], row_shaped: Callable[[tuple], Sequence[bool]]) -> Callable[..., Any]:
-    """The samples' rows become rows of one call where nothing but inputs of a value a row (those in `rows`) is batched."""
+    """A rule of vmap that makes the samples' rows the rows of one call, where only inputs with a value for each row (those in `rows`) are batched."""
     one_by_one = _per_sample(op)
 
     def rule(info: Any, in_dims: tuple, *args: Any) -> Any:
@@ -555,7 +556,7 @@ def _always(args: tuple) -> Sequence[bool]:
 
 
 def _loss_a_row(args: tuple) -> Sequence[bool]:
-    # Gradients of a weight are a sample's own, and a reduced loss is.
+    # Each sample has gradients of a weight of its own, and a reduced loss of its own.
     return (True,) if args[_CE_REDUCTION] == _REDUCE_NONE and not any(args[_CE_WANT + 1 : _CE_WANT + 3]) and args[12] is None else ()
 
 

@@ -1,4 +1,4 @@
-"""A vocabulary in shards on the ranks of a process group: what the ranks tell each other, and the rows' statistics that they merge."""
+"""A vocabulary sharded over the ranks of a process group: what the ranks agree on, and the rows' statistics that they exchange and merge."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _ops = torch.ops.fusedlogp
 
 
 class VocabParallel:
-    """How a weight lies in shards of the vocabulary; `process_group=` takes this, or a group alone for its defaults.
+    """How a weight is sharded over its vocabulary entries; `process_group=` takes this, or a group alone for the defaults.
 
     Args:
-        group: a torch.distributed process group; rank r of it has the shard behind that of rank r - 1.
-        vocab_size: V of all shards together without the padding behind it; None: the sum of the shards' entries. The shards' last rows that are beyond it
-            do not count, and their gradients are 0.
-        reduce_grad_input: the gradient of input is summed over the ranks. False leaves each rank its part, rounded to input's dtype, for callers that
-            reduce and scatter it themselves (sequence parallelism).
-        multiprocessors_for_exchange: how the gradient of input is summed over nccl. None: behind the gradient of linear_weight. A number: beside the last
-            part of that, which leaves so many of the GPU's multiprocessors to nccl (0: none, and nccl waits until there are some). No bit depends on it, and
-            ranks need not agree on it.
+        group: a torch.distributed process group; the entries of rank r follow those of rank r - 1.
+        vocab_size: V of all shards together, without padding at the end; None: the sum of the shards' entries. Rows of the shards beyond it do not count,
+            and their gradients are 0.
+        reduce_grad_input: True: the gradient of input is summed over the ranks. False: each rank gets its part of the sum, rounded to input's dtype, for
+            callers that reduce and scatter it themselves (sequence parallelism).
+        multiprocessors_for_exchange: when nccl sums the gradient of input over the ranks. None: after the gradient of linear_weight. A number: during the
+            last part of that gradient, which leaves so many of the GPU's multiprocessors to nccl (0: none, and nccl waits until some are free). The results'
+            bits do not depend on it, and the ranks may use different numbers.
 
     Raises:
         TypeError, ValueError: an argument is not as above.
@@ -49,7 +49,7 @@ class VocabParallel:
 
 
 class Call(NamedTuple):
-    """What a sharded call begins with: local tensors, whatever the caller's are."""
+    """The arguments that a sharded call begins with, as local tensors, also where the caller's are DTensors."""
 
     shards: VocabParallel
     input: Any
@@ -62,7 +62,7 @@ class Call(NamedTuple):
 
 
 def _is_dtensor(value: Any) -> bool:
-    if type(value) in (Tensor, torch.nn.Parameter):  # looking for an attribute that is not there takes longer than all of this
+    if type(value) in (Tensor, torch.nn.Parameter):  # a fast path: looking for an attribute that is not there takes longer
         return False
     return isinstance(value, Tensor) and hasattr(value, "device_mesh") and hasattr(value, "to_local")
 
@@ -78,7 +78,7 @@ def _local(name: str, value: Any, mesh: Any, wanted: Any) -> Any:
 
 
 def call_of(process_group: Any, input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any) -> Optional[Call]:
-    """None: the call is one process' own."""
+    """The sharded call that these arguments make; None: the call is not sharded."""
     shards = process_group if process_group is None or isinstance(process_group, VocabParallel) else VocabParallel(process_group)
     if not any(map(_is_dtensor, (input, linear_weight, target, linear_bias))):
         return None if shards is None else Call(shards, input, linear_weight, target, linear_bias)
@@ -106,7 +106,7 @@ def call_of(process_group: Any, input: Any, linear_weight: Any, target: Any, lin
 
 
 class _Header(NamedTuple):
-    """What each rank tells the others before anything of a call's size is exchanged. All but entries have to be the same."""
+    """What each rank tells the others before anything is exchanged whose size depends on the call. All but entries must be the same on all ranks."""
 
     refused: int = 1  # its own arguments raised an error
     entries: int = 0
@@ -127,7 +127,7 @@ _NAMES = {
     "options": "a digest of the options (temperature, softcap, ignore_index, reduction, ...)",
 }  # fmt: skip
 _DTYPES: tuple = (None, torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.int64)
-# The headers in which a group's ranks have agreed, by this rank's own.
+# The headers with which a group's ranks have agreed, keyed by this rank's own header.
 _known: "weakref.WeakKeyDictionary[Any, dict[_Header, list[_Header]]]" = weakref.WeakKeyDictionary()
 
 
@@ -136,8 +136,8 @@ def _said(name: str, value: int) -> str:
 
 
 def _gather(output: Tensor, own: Tensor, group: Any) -> None:
-    """Every rank's own, one behind the other."""
-    # Its name since torch 2.13.
+    """Gathers own of all ranks in output, concatenated in the order of ranks."""
+    # The first is its name since torch 2.13.
     gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
     gather(output, own, group=group)
 
@@ -147,7 +147,7 @@ def _is_on_gpu(group: Any) -> bool:
 
 
 def _keeps_headers(group: Any) -> bool:
-    """Whether ranks that have agreed do not ask each other again: reading headers waits for a GPU."""
+    """Whether ranks that have agreed once do not exchange headers again, because reading the headers would wait for the GPU."""
     return _is_on_gpu(group)
 
 
@@ -160,8 +160,8 @@ def _exchange(group: Any, own: _Header) -> list[_Header]:
 
 
 def _agree_on(group: Any, own: _Header, error: Optional[Exception]) -> list[_Header]:
-    """Every rank's header. Raises error, or on ranks that have none what another's header says. What was not agreed on is not kept: otherwise this rank would
-    not wait for one that asks again."""
+    """Every rank's header. Raises error or, on ranks that have none, what another rank's header says. Headers that do not agree are not kept: with kept ones,
+    this rank would not wait for a rank that exchanges them again."""
     known = _known.setdefault(group, {})
     if _keeps_headers(group) and own in known:
         return known[own]
@@ -186,7 +186,7 @@ def _check_agreement(headers: list[_Header]) -> None:
 
 
 class Place(NamedTuple):
-    """Where a rank's shard lies: its first entry's id, its entries that count, and those of all shards."""
+    """A rank's shard: the id of its first entry, how many of its entries count, and how many entries all shards have."""
 
     first: int
     count: int
@@ -201,7 +201,7 @@ def _place(headers: list[_Header], rank: int, vocab_size: Optional[int]) -> Plac
     total = everything if vocab_size is None else vocab_size
     if total > everything:
         raise arguments.wrong(ValueError, "vocab_size", total, f"at most the {everything} entries of all ranks")
-    # A shard of padding alone lies behind the vocabulary's end.
+    # A shard of padding alone begins at the vocabulary's end.
     return Place(min(first, total), max(0, min(total - first, entries[rank])), total)
 
 
@@ -223,14 +223,14 @@ def _gathered(partials: Tensor, group: Any) -> Tensor:
 
 
 class _Beside(NamedTuple):
-    """Where the gradient of input is summed beside that of the weight: behind the event, which the operator records, on the stream."""
+    """For summing the gradient of input while that of the weight is computed: the sum runs on the stream, after the event, which the operator records."""
 
     event: Any
     stream: Any
 
 
-# A stream and an event for each device are made once: a stream's memory is its own in torch's allocator, and a new event has
-# no handle before it was recorded.
+# The stream and the event of each device, made once: torch's allocator keeps the memory of each stream apart, and a new event has no handle before it is
+# recorded.
 _beside: dict[int, _Beside] = {}
 
 
@@ -245,7 +245,7 @@ def _exchange_beside(shards: VocabParallel, hidden: Tensor, wanted: bool) -> Opt
 
 
 def _handed_over(beside: Optional[_Beside], shards: VocabParallel) -> tuple[int, int]:
-    """The operators' inputs of it."""
+    """The operators' inputs grad_hidden_event and multiprocessors_left."""
     return (0, 0) if beside is None else (beside.event.cuda_event, shards.multiprocessors_for_exchange or 0)
 
 
@@ -254,7 +254,7 @@ def _summed(grad_hidden: Tensor, dtype: torch.dtype, shards: VocabParallel, besi
         if beside is None:
             distributed.all_reduce(grad_hidden, group=shards.group)
         else:
-            # grad_hidden is this stream's, which waits: its memory is not given to anyone before.
+            # grad_hidden's memory belongs to the current stream, which waits for the sum, so that the memory is not reused before it.
             current = torch.cuda.current_stream(grad_hidden.device)
             beside.stream.wait_event(beside.event)
             try:
@@ -266,7 +266,7 @@ def _summed(grad_hidden: Tensor, dtype: torch.dtype, shards: VocabParallel, besi
 
 
 class _Merged(torch.autograd.Function):
-    """The merged rows' statistics; every rank has the same ones, and brings the same derivatives by them."""
+    """The merged statistics of the rows. They are the same on every rank, and so must be the upstream gradients by them."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], inputs: tuple, wanted: tuple, shards: VocabParallel, place: Place,
@@ -304,8 +304,8 @@ class _Merged(torch.autograd.Function):
 
 
 class _Losses(torch.autograd.Function):
-    """The loss of merged rows, the same on every rank, of the inputs of linear_cross_entropy behind bias. Gradients are computed in the backward, with the
-    upstream one: the logits are computed anew there in any case."""
+    """The loss of the merged rows, the same on every rank. given: linear_cross_entropy's inputs after bias. Gradients are computed in the backward, with the
+    upstream gradient, because the logits are recomputed there in any case."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], main_grad: Optional[Tensor], given: list, shards: VocabParallel,
@@ -360,8 +360,8 @@ def agree(
     call: Call, weight_layout: Any, shift: Any, ignore_index: Optional[int], temperature: Any, softcap: Any, logit_scale: Any, exact: Any,
     check: Callable[[arguments.Rows], Any], others: tuple = (), outputs: tuple = (False, False),
 ) -> Agreed:  # fmt: skip
-    """The rows, and what check makes of them. An error of the arguments, or of check, on one rank is one on every rank; others: further options in which the
-    ranks have to agree."""
+    """Checks the arguments, and that the ranks agree on them. An error of the arguments, or of check, on one rank raises an error on every rank. others:
+    further options that must be the same on all ranks."""
     shards = call.shards
     error, own = None, _Header()
     try:
@@ -389,7 +389,7 @@ def agree(
 
 @_disable_dynamo
 def statistics(agreed: Agreed, wanted: tuple, memory_budget: Any) -> Statistics:
-    """Of the rows, entropy and argmax as wanted."""
+    """The rows' statistics. wanted: (entropy, argmax), whether each of these is requested."""
     merged = _Merged.apply(agreed.rows.hidden, agreed.weight, agreed.bias, agreed.inputs, wanted, agreed.shards, agreed.place, memory_budget, 0.0)
     return Statistics(*merged)
 

@@ -97,44 +97,44 @@ def linear_cross_entropy(
 ) -> Union[Tensor, tuple[Tensor, Tensor]]:
     """Cross entropy of `input @ linear_weight.T + linear_bias` against target, without storing the logits.
 
-    Takes the place of `torch.nn.functional.linear_cross_entropy` (names, order and defaults of its arguments) for targets that are class indices.
+    A drop-in replacement for `torch.nn.functional.linear_cross_entropy` (same names, order and defaults of arguments) with targets that are class indices.
     With `mean` and `sum` the gradients are computed together with the loss and scaled by the upstream gradient in the backward.
 
     Args:
         input: [..., D], bfloat16, float16 or float32.
-        linear_weight: [V, D], or [D, V] with weight_layout="dv"; input's dtype. Any strides; both orders are read as they lie.
+        linear_weight: [V, D], or [D, V] with weight_layout="dv"; input's dtype. Any strides; memory in row-major and in column-major order is read in place.
         target: [...], int64 or int32, of input's leading shape.
-        linear_bias: [V], a dtype of its own.
-        weight: [V], the classes' weights; no derivative by it.
+        linear_bias: [V], of any of these dtypes.
+        weight: [V], the weights of the classes; it gets no gradient.
         reduction: "mean" (over the rows that are not ignored, weighted by token_weight and the class weights), "sum" or "none".
-        ignore_index: rows of this target are ignored; None stands for -100.
+        ignore_index: rows with this target are ignored; None stands for -100.
         label_smoothing: 0 to 1.
-        options: torch's options of its chunked path; accepted and of no effect, since nothing of size V is stored here. See memory_budget.
-        softcap: c of c tanh(z / c), behind logit_scale and before temperature; None: none.
-        logit_scale: a positive factor of the logits, before softcap.
-        temperature: a divisor of the logits, or a float tensor [...] of one for each row.
+        options: torch's options of its chunked path; accepted without effect, since no logits are stored here. See memory_budget.
+        softcap: c of c tanh(z / c), which is applied after logit_scale and before temperature; None: none.
+        logit_scale: a positive factor of the logits, which is applied before softcap.
+        temperature: the divisor of the logits, or a float tensor [...] with a divisor for each row.
         z_loss: adds z_loss lse^2 to each row's loss.
-        token_weight: [...], a factor of each row's loss; no derivative by it.
-        memory_budget: bytes of the workspace: more memory, fewer operations; 0: the library's default.
+        token_weight: [...], a factor of each row's loss; it gets no gradient.
+        memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default.
         accumulate_into: a buffer of linear_weight's shape (a trainer's fp32 main_grad); the backward adds the gradient of linear_weight to it,
             and linear_weight.grad stays as it is.
         return_lse: also returns lse [...] in float32, without derivatives; 0 in ignored rows.
-        shift: row t is compared with the target of row t + 1; a result for each row has one position fewer than target.
-        grad_filter_eps: > 0 passes over blocks of small derivatives on sm_90a (flp_linear_logp_backward_problem).
+        shift: row t is scored against the target of row t + 1. Results with a value for each row have one position fewer than target.
+        grad_filter_eps: > 0: on sm_90a, blocks of small derivatives are skipped (see flp_linear_logp_backward_problem).
         exact: float32 inputs by multiply-add instead of three tf32 products.
-        process_group: a torch.distributed group, or a VocabParallel, on each rank of which linear_weight and linear_bias are a shard of the vocabulary: the
-            rank's own entries, behind those of the rank before; they may be few or none. The other arguments are the same on every rank, target has ids of
-            the whole vocabulary, and so are the results and the gradient of input; those of linear_weight and linear_bias are the shard's. DTensors that
-            are sharded so bring their group. The classes' weights are those of the whole vocabulary, accumulate_into is of the shard's shape.
+        process_group: a torch.distributed group, or a VocabParallel, for a vocabulary that is sharded over the ranks. linear_weight and linear_bias are then
+            the rank's own entries, which follow those of the rank before; they may be few or none. accumulate_into has the shard's shape. All other
+            arguments are the same on every rank: target has ids of the whole vocabulary, and weight has its classes. The results and the gradient of input
+            are the same on every rank; the gradients of linear_weight and linear_bias are the shard's. DTensors that are sharded so bring their group.
 
     Returns:
         The loss in float32: a scalar, or [...] with reduction="none"; with return_lse also lse.
 
     Raises:
         TypeError, ValueError: an argument is not as above; the text names it, what it was and what was wanted.
-        NotImplementedError: class probabilities, a weight of more than two dimensions, a derivative by weight, token_weight or
-            temperature (linear_logp has one by temperature).
-        IndexError: a target on the CPU is outside of the vocabulary (on a GPU it makes the loss NaN).
+        NotImplementedError: target has class probabilities, linear_weight has more than two dimensions, or weight, token_weight or temperature requires a
+            gradient (linear_logp has one by temperature).
+        IndexError: a target on the CPU is outside the vocabulary (on a GPU it makes the loss NaN).
     """
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
@@ -192,8 +192,8 @@ def linear_cross_entropy(
 
 
 class _AsTorch:
-    """The library's words for arguments that only it can judge as torch's errors: IndexError for a bad target on the CPU, ValueError for a memory_budget below
-    what the problem takes."""
+    """Raises the library's errors about arguments that only it can judge as torch would: IndexError for a bad target on the CPU, ValueError for a memory_budget
+    below what the problem needs."""
 
     def __enter__(self) -> None:
         pass
@@ -222,24 +222,24 @@ def linear_logp(
     exact: bool = False,
     process_group: Any = None,
 ) -> Union[Tensor, tuple[Tensor, ...]]:
-    """Log-probabilities of target under softmax(input @ linear_weight.T + linear_bias), and what comes out of the same pass, without storing the logits.
+    """Log-probabilities of target under softmax(input @ linear_weight.T + linear_bias), and other outputs of the same pass, without storing the logits.
 
     Differentiable in logp, lse and entropy by input, linear_weight and linear_bias; in logp and lse by a tensor of temperatures too.
 
     Args:
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, weight_layout, shift, exact, process_group: as
             for linear_cross_entropy.
-        outputs: a name or several of "logp", "lse", "entropy" (in nats) and "argmax".
-        ignore_index: rows of this target get logp 0 and have no part in any gradient; None: no row.
-        memory_budget: bytes of the workspace: more memory, fewer operations; 0: the library's default. Of a differentiable call for "logp", or for
-            "lse" too with ignore_index=None, autograd keeps it until the backward, which computes those logits anew that it has no room for.
-            Other calls, and torch.compile and torch.func, keep nothing, and their backward computes all of them anew in a workspace of that size.
+        outputs: a name, or a sequence of names, of "logp", "lse", "entropy" (in nats) and "argmax".
+        ignore_index: rows with this target get logp 0 and have no part in any gradient; None: no row is ignored.
+        memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default. In a differentiable call for "logp",
+            or with ignore_index=None for "lse" too, autograd keeps the workspace until the backward, which recomputes only the logits that it had no room
+            for. Other calls, and all under torch.compile and torch.func, keep nothing, and their backward recomputes all logits in a workspace of that size.
 
     Returns:
-        What outputs names, in its order (one tensor for one name): [...] in float32, argmax in int32.
+        The outputs in the order of their names, one tensor for a name and a tuple for a sequence: [...] in float32, argmax in int32.
 
     Raises:
-        TypeError, ValueError, NotImplementedError, IndexError: as linear_cross_entropy. NotImplementedError too: the entropy's derivative by the temperature.
+        TypeError, ValueError, NotImplementedError, IndexError: as linear_cross_entropy. NotImplementedError also: the entropy's derivative by the temperature.
     """
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
@@ -278,9 +278,9 @@ def _chosen(rows: arguments.Rows, results: Sequence[Tensor], outputs: Any, names
 
 
 def _by_temperature(results: Sequence[Tensor], target: Tensor, index: Optional[int], temperature: Tensor) -> tuple[Tensor, ...]:
-    """The operator's results, logp and lse of which have a derivative by the temperature, T:
+    """The operator's results, with derivatives of logp and lse by the temperature T.
 
-    of logits s = z / T, d logp / dT = -(logp + entropy) / T and d lse / dT = -(lse - entropy) / T, for sum_v p s is lse - entropy.
+    With logits s = z / T, d logp / dT = -(logp + entropy) / T and d lse / dT = -(lse - entropy) / T, because sum_v p s = lse - entropy.
     """
     logp, lse, entropy, argmax = results
     entropy, each = entropy.detach(), temperature.reshape(-1)
@@ -306,7 +306,7 @@ def _check_outputs(outputs: Any) -> tuple[str, ...]:
 
 
 def _has(outputs: Any, name: str) -> bool:
-    """Of outputs that are not checked yet."""
+    """Whether outputs, which are not checked yet, have this name."""
     return name in ((outputs,) if isinstance(outputs, str) else outputs) if isinstance(outputs, Sequence) else False
 
 
@@ -355,18 +355,18 @@ def policy_loss(
 
     Args:
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, memory_budget, weight_layout, shift, exact, ignore_index,
-            reduction, token_weight, process_group: as for linear_cross_entropy. A token-mean is "mean" with a mask as token_weight; a mean over
-            sequences is "sum" with mask / (tokens of the sequence) / (sequences).
-        inputs: the arrays that the loss takes, [...] each in a floating dtype, by name: "advantages", "old_logp" and so on. No derivatives by them.
-        loss: "reinforce", "ppo", "dapo", "grpo" (with "reference_logp" among inputs: with its divergence), "gspo_token", or a TokenLoss of one's own.
-        parameters: numbers that differ from the loss' defaults: clip_low, clip_high, kl_scale.
-        outputs: of "logp", "lse" and "entropy", what is returned beside the loss, without derivatives.
+            reduction, token_weight, process_group: as for linear_cross_entropy. For a mean over tokens, use "mean" with a mask as token_weight; for a mean
+            over sequences, use "sum" with token_weight = mask / (tokens of the sequence) / (sequences).
+        inputs: the arrays that the loss takes, by name: "advantages", "old_logp" and so on, each [...] in a floating dtype. They get no gradients.
+        loss: "reinforce", "ppo", "dapo", "grpo" (which adds its divergence if "reference_logp" is among inputs), "gspo_token", or a TokenLoss of your own.
+        parameters: values for the loss's numbers (clip_low, clip_high, kl_scale) in place of their defaults.
+        outputs: names of "logp", "lse" and "entropy", which are returned besides the loss, without derivatives.
 
     Returns:
-        The loss in float32, a scalar or [...]; with outputs a tuple of it and these, [...] in float32.
+        The loss in float32, a scalar or [...]; with outputs a tuple of the loss and the outputs, these [...] in float32.
 
     Raises:
-        As linear_cross_entropy; ValueError too: a name among inputs or parameters that the loss does not have, or one that is missing.
+        As linear_cross_entropy. ValueError also: inputs or parameters has a name that the loss does not have, or inputs lacks one.
     """
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
@@ -428,7 +428,7 @@ def logits_logp(
     logit_scale: float = 1.0,
     ignore_index: Optional[int] = -100,
 ) -> Union[Tensor, tuple[Tensor, ...]]:
-    """What linear_logp gives, of logits [..., V] (bfloat16, float16, float32; any row stride) that exist already, in one read of them.
+    """The outputs of linear_logp for logits [..., V] (bfloat16, float16, float32; any row stride) that exist already, by reading them once.
 
     Differentiable in logp, lse and entropy by logits. Arguments, results and errors as linear_logp's.
     """
@@ -450,7 +450,9 @@ def logits_logp(
 
 
 def weighted_sum(x: Tensor, w: Tensor) -> Tensor:
-    """x [..., D] times w [D], summed over D in float32: [...] in x's dtype. bfloat16, float16 or float32, each its own; differentiable by both.
+    """The sum over D of x [..., D] times w [D], computed in float32: [...] in x's dtype.
+
+    x and w are bfloat16, float16 or float32, and may have different dtypes. Differentiable by both.
 
     Raises:
         TypeError, ValueError: the text names the argument, what it was and what was wanted.

@@ -1,4 +1,4 @@
-"""The functions as modules."""
+"""The functions as torch modules."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class LinearCrossEntropyLoss(torch.nn.Module):
     Args:
         in_features: D.
         num_classes: V.
-        out_features: torch's, for losses of several dimensions: () alone is implemented.
+        out_features: torch's argument for losses of several dimensions; only () is implemented.
         bias: whether the Linear has one.
         device, dtype: of the Linear.
-        weight, reduction, ignore_index, label_smoothing, options, and others by name (softcap, temperature, z_loss, ...): as linear_cross_entropy's.
+        weight, reduction, ignore_index, label_smoothing, options, and others by name (softcap, temperature, z_loss, ...): as for linear_cross_entropy.
 
     Raises:
-        NotImplementedError: out_features is not (). TypeError, ValueError: an argument is not as above, of which those of others are looked at by a call.
+        NotImplementedError: out_features is not (). TypeError, ValueError: an argument is not as above; the values of others are only checked by a call.
     """
 
     def __init__(

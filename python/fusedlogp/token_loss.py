@@ -1,4 +1,4 @@
-"""Losses of a token as expressions: ready-made ones, and one's own."""
+"""Losses of one token as expressions: ready-made ones, and the caller's own."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ def _mapping(parameters: Any) -> Mapping[str, float]:
 
 
 class TokenLoss:
-    """The loss of one token, whose derivatives follow from it; policy_loss takes it.
+    """The loss of one token as an expression, from which its derivatives are made; policy_loss takes it.
 
     Args:
-        expression: in Lua's syntax, of the statistics logp, lse, entropy, uniform (the mean of -log p over the vocabulary) and the names below:
-            + - * / ^ with a whole number, exp, log, min, max, abs, clamp(x, low, high), where(less(a, b), x, y), detach(x). Statements may come
-            before it if it ends in `return ...`.
-        inputs: names of the arrays that a call brings, at most 8.
+        expression: in Lua's syntax, of the statistics logp, lse, entropy, uniform (the mean of -log p over the vocabulary) and the names below. It may use
+            + - * /, ^ with a whole number as the exponent, exp, log, min, max, abs, clamp(x, low, high), where(less(a, b), x, y) and detach(x).
+            Statements may precede it if it ends in `return ...`.
+        inputs: names of the arrays that a call passes, at most 8.
         parameters: names of numbers with their defaults, at most 8.
 
     Raises:
-        TypeError, ValueError: an argument is not as above: a name is no identifier, stands twice or is a statistic's, there are too many, a number is not
-            finite. What is wrong with the expression, the first
-            call says (RuntimeError).
+        TypeError, ValueError: an argument is not as above: a name is no identifier, occurs twice or is a statistic's; there are too many names; a number is
+            not finite. An error in the expression is raised by the first call (RuntimeError).
 
     Example: TokenLoss("-advantages * logp - scale * entropy", inputs=("advantages",), parameters={"scale": 0.01})
     """
@@ -56,7 +55,7 @@ class TokenLoss:
         definition = None if _ready_made else self._define(expression)
         text = "\0".join([_ready_made or "", definition or "", ",".join(self.inputs), ",".join(self.parameters)])
         digest = hashlib.sha256(text.encode()).digest()
-        # The same in each process: compiled graphs hold it.
+        # The same in each process, because compiled graphs contain it.
         self.id = int.from_bytes(digest[:7], "little") + 1
         self.name = _ready_made or "own_" + digest.hex()[:16]
         status = library.flp_torch_token_loss(
@@ -112,7 +111,7 @@ def _make(name: str) -> TokenLoss:
 
 
 def ready_made(name: str, inputs: Mapping[str, Any]) -> TokenLoss:
-    """The token loss of a name; "grpo" with a reference_logp is the one with a divergence."""
+    """The ready-made token loss of a name; for "grpo" with a reference_logp among inputs, the one with a divergence."""
     if name not in ("reinforce", "ppo", "dapo", "grpo", "gspo_token"):
         raise ValueError(f"loss: got {name!r}, wanted 'reinforce', 'ppo', 'dapo', 'grpo', 'gspo_token' or a fusedlogp.TokenLoss")
     if name == "grpo" and "reference_logp" in inputs:

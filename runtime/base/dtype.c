@@ -1,4 +1,4 @@
-/* The element types by name. */
+/* The names of the element types. */
 #include "base/dtype.h"
 
 #include <string.h>

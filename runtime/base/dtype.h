@@ -1,13 +1,13 @@
-/* The element types by size and name. */
+/* The sizes and names of the element types. */
 #ifndef FLP_BASE_DTYPE_H
 #define FLP_BASE_DTYPE_H
 #include "fusedlogp.h"
 
-/* What an operator's inputs may be, for messages: as text has it, and as C has it. */
+/* The dtypes that an operator's inputs may have, for messages: as names, and as C constants. */
 #define FLP_DTYPE_FLOATS "bf16, f16 or f32"
 #define FLP_DTYPE_FLOAT_CONSTANTS "FLP_BF16, FLP_F16 or FLP_F32"
 
-/* 0 for FLP_NONE, and for what is no dtype. */
+/* Bytes of an element; 0 for FLP_NONE and for a value that is no dtype. */
 static inline int flp_dtype_bytes(flp_dtype dtype)
 {
     static const signed char bytes[] = { [FLP_NONE] = 0, [FLP_BF16] = 2, [FLP_F16] = 2, [FLP_F32] = 4, [FLP_I32] = 4, [FLP_I64] = 8 };

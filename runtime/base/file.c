@@ -50,7 +50,7 @@ flp_status flp_file_read_descriptor(int file, const char *path, char **bytes, si
     *count = 0;
     if (fstat(file, &facts) != 0)
         return io_failed(path, "look at it");
-    /* One byte more than the file has, so that its end shows without growing. */
+    /* One byte more than the file has, so that read() meets the end of the file before the buffer has to grow. */
     capacity = facts.st_size > 0 ? (size_t)facts.st_size + 1 : 4096;
     for (;;) {
         char *larger = realloc(buffer, capacity + 1);
@@ -189,7 +189,7 @@ flp_status flp_file_make_directories(const char *path, unsigned mode)
             continue;
         memcpy(part, path, end);
         part[end] = 0;
-        /* mkdir may refuse a directory that is there with EROFS or EACCES instead of EEXIST; stat decides. */
+        /* For a directory that exists mkdir may fail with EROFS or EACCES instead of EEXIST, so stat decides. */
         if (mkdir(part, (mode_t)mode) != 0) {
             int reason = errno;
             if (stat(part, &facts) == 0 && S_ISDIR(facts.st_mode))

@@ -1,23 +1,23 @@
-/* Files: whole reads, and publishing that a crash or a second writer cannot tear. */
+/* Reads whole files, and publishes files atomically: neither a crash nor a second writer leaves half a file. */
 #ifndef FLP_BASE_FILE_H
 #define FLP_BASE_FILE_H
 #include <stddef.h>
 #include "fusedlogp.h"
 
-/* Part of the private name under which flp_file_publish writes; a file with it that stays behind belongs to a killed process. */
+/* Part of the temporary name under which flp_file_publish writes. A file of such a name that remains was left by a killed process. */
 #define FLP_FILE_PRIVATE_MARK ".writing-"
 
-/* Reads a whole file below a directory descriptor (or AT_FDCWD) into malloc'ed *bytes with a 0 byte behind the end.
- * FLP_IO_FAILED names path and reason; errno is kept. */
+/* Reads a whole file into malloc'ed *bytes, with a 0 byte after the end that *count does not include. path is relative to a directory descriptor
+ * (or AT_FDCWD). FLP_IO_FAILED names path and reason, and errno is the reason; FLP_OUT_OF_MEMORY. */
 flp_status flp_file_read(int directory, const char *path, char **bytes, size_t *count);
 
-/* The same for an open descriptor, which stays open; path is what messages call it. */
+/* The same for an open descriptor, which stays open; path is its name in messages. */
 flp_status flp_file_read_descriptor(int file, const char *path, char **bytes, size_t *count);
 
-/* Writes a private name in the same directory, fsyncs it, renames it over path: a reader sees the old file, the new one
- * or none, never a part. On failure nothing stays behind. FLP_IO_FAILED names path and reason; errno is kept. */
+/* Writes a temporary file in the same directory, fsyncs it and renames it to path: a reader sees the old file, the new one
+ * or none, never a part. On failure no file is left. FLP_IO_FAILED names path and reason, and errno is the reason. */
 flp_status flp_file_publish(int directory, const char *path, const void *bytes, size_t count);
 
-/* mkdir -p with mode; an existing directory is fine. FLP_IO_FAILED; errno is kept. */
+/* mkdir -p with mode; an existing directory is no error. FLP_IO_FAILED names path and reason, and errno is the reason. */
 flp_status flp_file_make_directories(const char *path, unsigned mode);
 #endif

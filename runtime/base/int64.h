@@ -1,4 +1,4 @@
-/* Counts and sizes; none is negative. */
+/* Arithmetic on counts and sizes, none of which is negative. */
 #ifndef FLP_BASE_INT64_H
 #define FLP_BASE_INT64_H
 #include <stdint.h>

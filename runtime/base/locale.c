@@ -1,4 +1,4 @@
-/* The C locale for one thread at a time. */
+/* Switches a thread to the C locale and back. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* uselocale */
 #endif
@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static locale_t c_locale; /* (locale_t)0 where there is no memory for it: the caller's locale then stays */
+static locale_t c_locale; /* (locale_t)0 where newlocale had no memory: the caller's locale then stays in force */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_c_locale(void)

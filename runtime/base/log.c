@@ -1,4 +1,4 @@
-/* Hands log lines to the callback of the process. */
+/* Passes log lines to the callback of the process. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { LINE_BYTES = 4096 };
 
-/* Callback and user data change together, so a mutex guards the pair; the flag lets a silent process skip the formatting. */
+/* A mutex guards callback and user data, which change together. `enabled` lets a process without a callback skip the formatting. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static flp_log_callback current_callback;
 static void *current_user_data;
@@ -28,7 +28,7 @@ void flp_log_set_callback(flp_log_callback callback, void *user_data)
     pthread_mutex_unlock(&mutex);
 }
 
-/* A line that waits until the thread has no lock, or until its callback has returned. */
+/* A queued line: it waits until the thread holds no mutex of the library and no callback runs in this thread. */
 typedef struct kept {
     struct kept *next;
     flp_log_level level;
@@ -36,7 +36,7 @@ typedef struct kept {
 } kept_line;
 
 static _Thread_local struct {
-    int holds; /* flp_log_hold without its resume; one more while the callback runs */
+    int holds; /* calls of flp_log_hold that no flp_log_resume has ended yet; at least 1 while the callback runs */
     kept_line *first, **end;
 } held;
 
@@ -79,7 +79,7 @@ void flp_log_hold(void)
     held.holds++;
 }
 
-/* Lines of calls that the callback makes wait for it to return, so that a callback which calls the library is not called within itself. */
+/* A callback may call the library. Lines that such a call logs are delivered after the callback has returned, so that it is never called within itself. */
 void flp_log_resume(void)
 {
     const int callers_errno = errno;

@@ -1,4 +1,5 @@
-/* The library's mutexes. While a thread has one, its log lines wait: a callback that calls the library must find none of them locked. */
+/* Locks and unlocks the library's mutexes. While a thread holds one, its log lines are queued: the log callback may call the library, and must then
+ * find none of its mutexes locked. */
 #ifndef FLP_BASE_MUTEX_H
 #define FLP_BASE_MUTEX_H
 #include <pthread.h>
@@ -11,7 +12,7 @@ static inline void flp_mutex_lock(pthread_mutex_t *mutex)
     pthread_mutex_lock(mutex);
 }
 
-/* Behind the thread's last mutex the lines that waited are logged: what a function does after this may follow a callback's own calls. */
+/* When the thread unlocks its last mutex, its queued lines are delivered. The callback may call the library then, before the code that follows this runs. */
 static inline void flp_mutex_unlock(pthread_mutex_t *mutex)
 {
     pthread_mutex_unlock(mutex);

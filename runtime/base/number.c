@@ -14,7 +14,7 @@ void flp_number_format(double value, char text[FLP_NUMBER_BYTES])
     locale_t callers = flp_locale_enter();
     char candidate[FLP_NUMBER_BYTES];
 
-    /* More digits may be shorter: 30 is 3e+01 with one. 17 always read back. */
+    /* 17 digits always read back as the same number. Fewer digits may give a longer text (30 is 3e+01 with one digit), so each number of digits is tried. */
     snprintf(text, FLP_NUMBER_BYTES, "%.17g", value);
     for (int digits = 1; digits < 17; digits++) {
         snprintf(candidate, sizeof(candidate), "%.*g", digits, value);

@@ -1,4 +1,4 @@
-/* The version of the library that runs, and the header's structs as programs of other versions know them: copies between the two. */
+/* The library's version, and copies between its public structs and those of programs that were compiled against another version of the header. */
 #include "base/sized.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ const char *flp_version(void)
     return VERSION_TEXT(FLP_VERSION_MAJOR, FLP_VERSION_MINOR, FLP_VERSION_PATCH);
 }
 
-/* One of a struct's parts, in two headers; each begins where the one before it ends. */
+/* Where one part of a struct (base/sized.h) begins and how long it is: in this library (own) and in the caller's header (given). Each part begins where the
+ * one before it ends. */
 typedef struct {
     size_t own_at, own_bytes, given_at, given_bytes;
 } part;
@@ -24,7 +25,7 @@ static size_t smaller(size_t left, size_t right)
     return left < right ? left : right;
 }
 
-/* How many of the bytes are left when the zeros at their end are gone. */
+/* The number of bytes without the zeros at the end. */
 static size_t used_bytes(const char *bytes, size_t count)
 {
     while (count > 0 && bytes[count - 1] == 0)

@@ -1,4 +1,5 @@
-/* The header's structs as programs of other versions know them: their sizes come with each call. */
+/* Copies of public structs between this library and a program that was compiled against another version of fusedlogp.h. Each call passes the sizes that
+ * the structs have in the caller's header (flp_sizes). */
 #ifndef FLP_BASE_SIZED_H
 #define FLP_BASE_SIZED_H
 #include <stddef.h>
@@ -7,14 +8,15 @@
 
 enum { FLP_SIZED_PARTS = 3 };
 
-/* A struct of the header; where another is nested at its beginning, both may have grown. */
+/* A public struct as a list of parts. Where its first field is another public struct, that one is a part of its own, because a later version may append
+ * fields to both. */
 typedef struct {
     const char *argument; /* as messages name it */
     int parts;
     struct {
-        size_t at;           /* of its size, in flp_sizes */
-        size_t bytes;        /* as this library knows it */
-    } part[FLP_SIZED_PARTS]; /* innermost first */
+        size_t at;           /* offset in flp_sizes of the size in the caller's header */
+        size_t bytes;        /* size in this library, with all parts before it */
+    } part[FLP_SIZED_PARTS]; /* the innermost struct first */
 } flp_sized_struct;
 
 #define FLP_SIZED_PART(name)                          \
@@ -48,13 +50,13 @@ static const flp_sized_struct flp_sized_logits_logp_args = { "args", 1, { FLP_SI
 static const flp_sized_struct flp_sized_logits_logp_backward_problem = { "problem", 1, { FLP_SIZED_PART(logits_logp_backward_problem) } };
 static const flp_sized_struct flp_sized_logits_logp_backward_args = { "args", 1, { FLP_SIZED_PART(logits_logp_backward_args) } };
 
-/* What the caller's header says of a struct; 0 where it does not know it. */
+/* The size of a struct in the caller's header; 0 where that header does not have the struct. at: offset of this size in flp_sizes. */
 static inline size_t flp_sized_bytes(const flp_sizes *sizes, size_t at)
 {
     return at < sizes->bytes ? *(const uint32_t *)(const void *)((const char *)sizes + at) : 0;
 }
 
-/* 1: the caller knows the struct as this library does. */
+/* 1: the struct has the same size in the caller's header and in this library. */
 static inline int flp_sized_same(const flp_sized_struct *known, const flp_sizes *sizes)
 {
     if (!sizes)
@@ -65,11 +67,12 @@ static inline int flp_sized_same(const flp_sized_struct *known, const flp_sizes 
     return 1;
 }
 
-/* Where the caller's struct has another size: own takes what was given, with zeros for what the caller does not know.
- * FLP_BAD_ARGUMENT: what this library does not know is not 0. */
+/* Copies the caller's struct `given` to `own`, a struct of this library. Fields that the caller's header does not have become 0; a given that is NULL copies
+ * nothing. FLP_BAD_ARGUMENT: a field that this library does not know is not 0, or the sizes are wrong. */
 flp_status flp_sized_copy(const flp_sized_struct *known, const flp_sizes *sizes, const void *given, void *own);
 
-/* `given` where it is as this library knows it, NULL included; else own, which takes it. NULL too where *status is not FLP_OK, then or before. */
+/* Returns `given` itself, which may be NULL, where it has the size that this library knows; else `own`, after flp_sized_copy to it. Returns NULL where *status
+ * is not FLP_OK at the call, or where the copy fails, whose status it then takes. */
 static inline const void *flp_sized_take(const flp_sized_struct *known, const flp_sizes *sizes, const void *given, void *own, flp_status *status)
 {
     if (flp_sized_same(known, sizes) && *status == FLP_OK)
@@ -79,7 +82,7 @@ static inline const void *flp_sized_take(const flp_sized_struct *known, const fl
     return *status == FLP_OK && given ? own : NULL;
 }
 
-/* A result, into a struct as the caller knows it: what this library does not know becomes 0. is_whole: FLP_BAD_ARGUMENT where the
- * caller has no room for something that is not 0. */
+/* Copies a result `own` to the caller's struct `given`; fields that this library does not know become 0. is_whole 1: FLP_BAD_ARGUMENT where a field that is
+ * not 0 has no room in the caller's struct; 0: such a field is dropped. FLP_BAD_ARGUMENT also where the sizes are wrong. */
 flp_status flp_sized_give(const flp_sized_struct *known, const flp_sizes *sizes, const void *own, int is_whole, void *given);
 #endif

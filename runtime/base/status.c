@@ -25,7 +25,7 @@ const char *flp_error_message(void)
     return message;
 }
 
-/* The arguments may point into the message itself, so it is formatted beside it first. */
+/* The arguments may point into the old message, so the new one is formatted in a buffer of its own first. */
 flp_status flp_status_fail(flp_status status, const char *format, ...)
 {
     char text[FLP_STATUS_MESSAGE_BYTES];

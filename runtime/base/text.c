@@ -8,7 +8,7 @@
 
 #include "base/locale.h"
 
-/* Room for count more bytes and the 0 byte behind them. */
+/* Makes room for count more bytes and the 0 byte after them; returns 1, or 0 with `failed` set. */
 static int reserve(flp_text *text, size_t count)
 {
     size_t capacity = text->capacity ? text->capacity : 64;

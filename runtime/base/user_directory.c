@@ -1,4 +1,4 @@
-/* Resolves the directories of a user's files. */
+/* Finds the directory of a user's files: by an option, the environment, or the XDG base directories. */
 #include "base/user_directory.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static flp_status use_path(const flp_user_directory *directory, const char *give
     char here[FLP_USER_DIRECTORY_BYTES] = "";
     int length;
 
-    /* The process may change its directory between two calls. */
+    /* A relative path is made absolute, because the process may change its working directory between two calls. */
     if (given[0] != '/' && given[0] && !getcwd(here, sizeof(here)))
         return flp_status_fail(FLP_IO_FAILED, "%s: the current directory has no path: %s", given, strerror(errno));
     length = snprintf(path, FLP_USER_DIRECTORY_BYTES, "%s%s%s%s", here, here[0] ? "/" : "", given, below);

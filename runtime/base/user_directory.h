@@ -1,4 +1,4 @@
-/* The directories that a user's files lie in: named by an option, by the environment, or by the XDG base directories. */
+/* The directories of a user's files, named by an option, by the environment, or by the XDG base directories. */
 #ifndef FLP_BASE_USER_DIRECTORY_H
 #define FLP_BASE_USER_DIRECTORY_H
 #include "fusedlogp.h"
@@ -7,12 +7,13 @@ enum { FLP_USER_DIRECTORY_BYTES = 4096 };
 
 typedef struct {
     const char *argument, *name;   /* for messages: "cache_directory", "cache directory" */
-    const char *variable;          /* names the directory itself: "FUSEDLOGP_CACHE_DIR" */
-    const char *base, *below_base; /* "XDG_CACHE_HOME", "/fusedlogp" */
-    const char *below_home;        /* "/.cache/fusedlogp" */
+    const char *variable;          /* environment variable that names the directory: "FUSEDLOGP_CACHE_DIR" */
+    const char *base, *below_base; /* variable of a base directory, and the path below it: "XDG_CACHE_HOME", "/fusedlogp" */
+    const char *below_home;        /* path below $HOME: "/.cache/fusedlogp" */
 } flp_user_directory;
 
-/* The directory, absolute: option, else the environment's; "" where option is "" (or the variable is).
- * FLP_IO_FAILED: none can be named (no HOME), or the path is too long. */
+/* path: the directory's absolute path. It is option, where that is not NULL; else what the variable names; else below_base below the base directory; else
+ * below_home below $HOME. "" (no directory) where option, or the variable in its place, is "".
+ * FLP_IO_FAILED: none can be named (no HOME), the path is too long, or the current directory has no path. */
 flp_status flp_user_directory_resolve(const flp_user_directory *directory, const char *option, char path[FLP_USER_DIRECTORY_BYTES]);
 #endif

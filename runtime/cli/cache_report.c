@@ -1,4 +1,4 @@
-/* Describes cache directories as JSON, and prints that as lines. */
+/* Describes the directories of the kernel cache as JSON, and prints that description as text. */
 #include "base/text.h"
 #include "cli/cache_report.h"
 #include <inttypes.h>

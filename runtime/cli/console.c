@@ -1,4 +1,4 @@
-/* What the programs share: messages, exit codes, option values, progress. */
+/* Shared by the programs: messages, exit codes, option values, progress. */
 #include "cli/console.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -28,8 +28,8 @@ static void print_log(void *data, flp_log_level level, const char *message)
         flp_console_error("warning: %s", message);
 }
 
-/* 0 where all that was printed has been written. Closing shows what a network file system tells only then; that nothing was
- * printed to a standard output that was closed from the start is no fault. */
+/* Closes standard output; 0 if everything that was printed has been written. Closes, not only flushes, because a network file system may report a failed
+ * write only then. A standard output that was closed from the start is no error if nothing was printed. */
 static int close_output(void)
 {
     static int closed;
@@ -46,7 +46,7 @@ static int close_output(void)
     return 0;
 }
 
-/* --help and --version exit inside of argp. */
+/* For atexit, because --help and --version exit inside argp and never reach flp_console_finish. */
 static void end_output(void)
 {
     if (close_output() != 0)

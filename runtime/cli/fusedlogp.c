@@ -1,4 +1,4 @@
-/* The program fusedlogp: its commands. */
+/* The program fusedlogp: runs the command that its first argument names. */
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/console.h"

@@ -30,7 +30,7 @@ static void extend_list(struct argp_state *state, void *into, const flp_option *
     *list = text.data;
 }
 
-/* option->least: the action. */
+/* Reads --emit, --list and --check; option->least is the action. */
 static void choose_action(struct argp_state *state, void *into, const flp_option *option, const char *argument)
 {
     flp_gen_options *options = into;
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
         code = flp_gen_token_losses_check(&options);
     if (code == FLP_EXIT_OK) {
         code = actions[options.action](&options);
-        /* The files of models and token losses have been read, and nothing is wrong with them: what the library refuses now came from the command line. */
+        /* The files of models and token losses have been read and were acceptable, so what the library refuses now came from the command line. */
         if (code == FLP_EXIT_BAD_INPUT)
             code = FLP_EXIT_USAGE;
     }

@@ -1,10 +1,10 @@
-/* fusedlogp-gen --check: which kernels programs would not find on disk. */
+/* fusedlogp-gen --check: finds the kernels that programs would not find on disk. */
 #include <stdio.h>
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/gen.h"
 
-/* Prints the names of those that are missing, or appends them where names is given. */
+/* Counts the variants that are not on disk, and appends their names to names or, where that is NULL, prints them. */
 static flp_status look(const flp_gen_variants *variants, flp_context *context, json_t *names, size_t *missing)
 {
     flp_status status = FLP_OK;

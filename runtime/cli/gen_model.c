@@ -1,4 +1,4 @@
-/* fusedlogp-gen --model: the problems that scoring and training a model ask for. */
+/* fusedlogp-gen --model: makes the problems that scoring and training a model run. */
 #include <argz.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,9 @@
 #include "cli/gen.h"
 #include "cli/model_config.h"
 
-/* The help and the manual page list them. Of dtype, D, V and softcap, and the dtypes of gradients. Kernels are other ones up to 64 rows and up to 128,
- * and how a step spends its memory may change with each power of two: all of those up to 65536 rows are meant. */
+/* Patterns of the problems, which --help and the manual page list as well. They are filled with the dtype, D, V and softcap, and with the dtypes of the
+ * gradients. All numbers of rows up to 65536 are meant, a bucket at a time: kernels differ up to 64 rows, up to 128 and above, and how a step uses its memory
+ * may change with each power of two. */
 #define HEAD "%s" FLP_MODEL_HEAD("65536")
 static const char *const derived[] = {
     "linear_logp:" HEAD,
@@ -30,7 +31,8 @@ static int refuse_dtype(const char *name)
     return FLP_EXIT_USAGE;
 }
 
-/* In the types that --dtype names, else in the model's own. Returns an exit code: what a file says wrong is no wrong command line. */
+/* Appends the problems of a model in the dtypes that --dtype names, else in the model's own. Returns an exit code rather than a status, because a fault of
+ * the file and a fault of the command line have different ones. */
 static int append_model(const char *path, flp_gen_options *options)
 {
     flp_model_config config;

@@ -19,16 +19,16 @@ typedef struct {
     const flp_gen_options *options;
     flp_context *context;
     flp_gen_variants variants;
-    int *order; /* in which they are begun */
+    int *order; /* of compilation: indices of variants */
     outcome *outcomes;
     double *seconds;
     char **errors; /* of the failed ones; NULL otherwise */
     pthread_mutex_t lock;
-    size_t done;       /* under lock, as is what follows */
+    size_t done;       /* guarded by lock, as is status */
     flp_status status; /* the first failure's */
 } build;
 
-/* What is wrong with NVRTC is said once: it stops every kernel. */
+/* Counts a kernel as done and reports its error. A missing NVRTC stops every kernel and is reported once. */
 static void finish(build *now, int64_t index, flp_status status)
 {
     const char *name = now->variants.name[index];
@@ -102,7 +102,7 @@ static int report(const build *now, double seconds)
     return code;
 }
 
-/* Whether programs find every kernel as it is, in directories of the system or in one that is not writable. */
+/* 1 where every kernel is on disk already, in a system directory or in a user's directory that is not writable. */
 static int all_are_there(build *now)
 {
     for (size_t i = 0; i < now->variants.count; i++) {
@@ -114,7 +114,7 @@ static int all_are_there(build *now)
     return 1;
 }
 
-/* A prebuild that leaves no file where one is missing is a failure, though for a program that computes it is only slower. */
+/* A kernel directory that cannot be written is a failure of the prebuild if a kernel is missing, although a program that computes would only be slower. */
 static int build_all(build *now, flp_thread_pool *pool, double start)
 {
     flp_cubin_cache_facts facts;
@@ -130,7 +130,7 @@ static int build_all(build *now, flp_thread_pool *pool, double start)
     return report(now, flp_console_seconds() - start);
 }
 
-/* What is wrong with it is said where it is wanted. */
+/* Body of the thread that loads NVRTC. A failure is reported later, by the first compilation. */
 static void *load_nvrtc(void *unused)
 {
     int major, minor;
@@ -138,7 +138,7 @@ static void *load_nvrtc(void *unused)
     return unused;
 }
 
-/* Creates the context and finds what to compile, while NVRTC, which takes a hundredth of a second, is loaded. */
+/* Creates the context and collects the variants while another thread loads NVRTC, which takes a hundredth of a second. */
 static flp_status collect(build *now)
 {
     const flp_context_options context_options = flp_gen_context_options(now->options);
@@ -152,7 +152,8 @@ static flp_status collect(build *now)
     return status;
 }
 
-/* NVRTC takes tens of MiB for each kernel and gives them back. The program keeps them, and the system need not clear them anew: a fortieth of the time. */
+/* Makes the allocator keep freed memory. NVRTC allocates tens of MiB for each kernel and frees them; returned to the system, they would have to be cleared
+ * each time, which costs a fortieth of the time. */
 static void keep_freed_memory(void)
 {
 #ifdef M_TOP_PAD /* glibc's */

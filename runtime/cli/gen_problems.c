@@ -1,5 +1,5 @@
-/* fusedlogp-gen: the kernels that problems take, as a plan of each selects them on GPUs of the architecture, with the tunings of this machine's
- * records and without. */
+/* fusedlogp-gen: collects the kernels that plans of the named problems select on GPUs of an architecture, without a tuning and with the tunings of this
+ * machine's records. */
 #include <argz.h>
 #include <string.h>
 #include "base/status.h"
@@ -10,7 +10,7 @@
 
 typedef struct {
     flp_context *context;
-    const char *arch; /* maybe with @host behind it */
+    const char *arch; /* may end in @host */
     int compute_capability;
     const flp_operator *op;
     flp_problem_storage problem;
@@ -29,12 +29,14 @@ static flp_status append_rows(request *request, int64_t rows)
     return flp_plan_visit_kernels(request->context, request->op, &request->problem, request->compute_capability, append_variant, request);
 }
 
-/* A plan is of the problem's own rows; a call without one takes the plan of their bucket, and calls of fewer rows take those of the buckets below. */
+/* A plan that a caller makes is for the problem's own rows. A call without a plan uses the plan of its rows' bucket; with any_rows, the plans of the smaller
+ * buckets are covered too. */
 static flp_status append_problem(request *request, int any_rows)
 {
     const int64_t rows = *flp_operator_rows(request->op, &request->problem);
     flp_status status = append_rows(request, rows);
-    /* What a bucket refuses, as a memory_budget that is enough for the problem's rows alone, is asked for by a plan only. */
+    /* The bucket rounds the rows up and may refuse what the problem's own rows allow, such as a tight memory_budget. This is no error: only a plan of the
+     * problem's own rows can run such a problem. */
     for (int64_t bucket = any_rows ? 1 : rows; status == FLP_OK && bucket <= rows; bucket++) {
         bucket = flp_dispatch_rows(bucket);
         status = append_rows(request, bucket);

@@ -1,4 +1,4 @@
-/* fusedlogp-gen: which variants are meant, listing them, writing their sources. */
+/* fusedlogp-gen: collects the variants that the options mean, lists them and writes their sources. */
 #include <argz.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static int is_listed(const flp_gen_variants *variants, const char *name)
     return 0;
 }
 
-/* policy.lua defines `policy`. */
+/* The file policy.lua defines the token loss `policy`. */
 static flp_status define(flp_context *context, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -117,7 +117,7 @@ static int count_tuning(void *count, const flp_record *record)
     return 0;
 }
 
-/* The usual kernels are those without a tuning. */
+/* Notes what the usual variants leave out: what the generator says and, because they are without tunings, the kernels of this machine's records. */
 static flp_status find_left_out(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants)
 {
     size_t tunings = 0;
@@ -203,7 +203,7 @@ void flp_gen_variants_tell(const flp_gen_options *options, const flp_gen_variant
     }
 }
 
-/* A context without a cache, and the variants that the options mean; both are the caller's, also where this fails. */
+/* Creates a context without a cache and collects the variants that the options mean. The caller frees both, also after a failure. */
 static flp_status start(const flp_gen_options *options, flp_context **context, flp_gen_variants *variants)
 {
     memset(variants, 0, sizeof *variants);
@@ -255,7 +255,7 @@ static flp_status emit(const char *directory, flp_generator *generator, const ch
     flp_status status = flp_generator_emit(generator, variant, &emitted);
     if (status != FLP_OK)
         return flp_status_prefix(status, "%s", variant);
-    /* For the host a kernel is plain C++. */
+    /* The kernels of an @host architecture, which the GPU simulator runs, are plain C++. */
     status = publish(directory, variant, strstr(variant, "@host") ? ".cpp" : ".cu", emitted.source, emitted.source_bytes);
     if (status == FLP_OK)
         status = publish(directory, variant, ".manifest", emitted.manifest_text, strlen(emitted.manifest_text));

@@ -75,7 +75,7 @@ static json_t *describe_cache(void)
     return report;
 }
 
-/* How many records of tunings there are: this user's, the system's, and files that are none. */
+/* Counts the records of tunings: this user's, the system's, and damaged files. */
 static json_t *describe_records(void)
 {
     flp_records *records = NULL;
@@ -139,7 +139,7 @@ static void print_devices(json_t *devices)
     }
 }
 
-/* The error where there is one, else the words that show works. */
+/* Prints a line about one part: the text under the key `first` and `second`, where the part has them, and its error, where it has one. */
 static void print_part(const char *label, json_t *part, const char *first, const char *second_label, const char *second)
 {
     const char *error = text_of(part, "error");

@@ -1,4 +1,4 @@
-/* Maps files, and turns the signal of a page that is no longer there into a message. */
+/* Maps files, and turns the SIGBUS of a page that can no longer be read into a message. */
 #include "cli/mapped_file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define MOST_GUARDS 16
 
-/* What the signal handler reads, so that each entry is complete before `start` shows it. */
+/* The mapped files, for the signal handler. `start` is written last: an entry that has one is complete. */
 static struct {
     _Atomic(const char *) start; /* NULL: free */
     size_t count;
@@ -29,7 +29,7 @@ static void explain_fault(int signal_number, siginfo_t *what, void *context)
         if (start != NULL && at >= start && at < start + guards[i].count)
             flp_console_end(guards[i].message);
     }
-    signal(signal_number, SIG_DFL); /* not ours: the instruction runs again and ends the process as it would have */
+    signal(signal_number, SIG_DFL); /* not a mapped file: the instruction runs again, and the default action ends the process */
 }
 
 static void install_handler(void)
@@ -39,13 +39,13 @@ static void install_handler(void)
     sigaction(SIGBUS, &action, NULL);
 }
 
-/* -1 where all are taken: the file is then mapped without one. */
+/* Takes a guard for the file and returns its index; -1 if all are taken: the file is then mapped without one. */
 static int guard(const char *path, const void *bytes, size_t count)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int found = 0;
     pthread_mutex_lock(&lock);
-    install_handler(); /* each time: whoever came between has no use for faults of this file */
+    install_handler(); /* each time, because other code may have replaced it since */
     while (found < MOST_GUARDS && atomic_load(&guards[found].start) != NULL)
         found++;
     if (found < MOST_GUARDS) {
@@ -80,7 +80,7 @@ static flp_status map(const char *path, flp_mapped_file *file)
 flp_status flp_mapped_file_open(const char *path, flp_mapped_file *file)
 {
     memset(file, 0, sizeof *file);
-    /* Without O_NONBLOCK opening a pipe waits for somebody who writes. */
+    /* Without O_NONBLOCK, opening a pipe would wait for a writer. */
     file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->descriptor < 0)
         return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));

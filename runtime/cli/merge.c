@@ -44,7 +44,7 @@ static flp_status check_run(const shard *one, const shard *first)
     return FLP_OK;
 }
 
-/* Their order becomes that of the rows. */
+/* Sorts shards into the order of their rows. */
 static int by_index(const void *left, const void *right)
 {
     int64_t a = ((const shard *)left)->file.facts.shard.index, b = ((const shard *)right)->file.facts.shard.index;
@@ -109,7 +109,7 @@ static flp_status join(const shard *shards, int count, int column, flp_result_co
     return FLP_OK;
 }
 
-/* The summary of log-probabilities, which come with their targets. */
+/* Prints the summary. The mean is that of log-probabilities, the only result whose shards hold the targets as well (two columns). */
 static int report(const merge_options *options, const shard *shards, const flp_result_column *columns)
 {
     const flp_shard_facts *facts = &shards[0].file.facts;
@@ -130,7 +130,7 @@ static int report(const merge_options *options, const shard *shards, const flp_r
     return FLP_EXIT_OK;
 }
 
-/* No shard is overwritten by what it is a part of. */
+/* Refuses a result that would overwrite one of its shards. */
 static flp_status check_output(const merge_options *options, const shard *shards)
 {
     flp_output_file out;

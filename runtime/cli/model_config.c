@@ -1,4 +1,4 @@
-/* Reads a Hugging Face config.json. Keys have other names in some families, and a multimodal model has its language model's in an object inside. */
+/* Reads a Hugging Face config.json. Some model families use other names for a key, and a multimodal model has its language model's keys in an inner object. */
 #include "cli/model_config.h"
 #include <argz.h>
 
@@ -24,7 +24,7 @@ typedef struct {
     int count;
 } scopes;
 
-/* transformers writes of an inner object only what differs from its class' defaults. */
+/* Defaults of some families' classes: transformers leaves out of an inner object the keys that have their class's default. */
 static const struct {
     const char *model_type;
     int64_t hidden, vocab;
@@ -55,7 +55,7 @@ static scopes open_scopes(json_t *outer)
     return found;
 }
 
-/* names: the same thing in several families, NULL behind the last. null is as good as nothing. */
+/* names: what several families call the same key; NULL ends them. A null counts as absent. */
 static json_t *find(const scopes *from, const char *const *names, const char **name)
 {
     for (int level = 0; level < from->count; level++)
@@ -78,7 +78,7 @@ static flp_status refuse(const char *name, json_t *value, const char *wanted)
     return status;
 }
 
-/* Leaves *number alone where the key is not there. */
+/* Leaves *number alone where the key is absent, as does read_positive. */
 static flp_status read_size(const scopes *from, const char *const *names, int64_t *number)
 {
     const char *name;

@@ -15,7 +15,7 @@
 #define INDEX "model.safetensors.index.json"
 #define SINGLE "model.safetensors"
 
-/* What stands before the language model's names in a multimodal model, nothing first. */
+/* Prefixes of the language model's tensor names: none, or one of those that multimodal models use. */
 static const char *const prefixes[] = { "", "language_model.", "model.language_model.", "model.", "thinker.", NULL };
 static const char *const heads[] = { "lm_head.weight", "embed_out.weight", "output.weight", "transformer.output_layer.weight", NULL };
 static const char *const embeddings[] = { "model.embed_tokens.weight",   "embed_tokens.weight",
@@ -36,7 +36,7 @@ static char *join(const char *folder, const char *name)
     return NULL;
 }
 
-/* ---- which tensor lies in which file: an object of names ---- */
+/* ---- which file holds which tensor: an object from names of tensors to those of files ---- */
 
 static flp_status read_index(const char *path, json_t **files)
 {
@@ -95,7 +95,7 @@ static flp_status read_files(const char *folder, json_t **files)
 
 /* ---- names ---- */
 
-/* The first of names, behind any prefix, that there is. */
+/* The first of names that exists with any of the prefixes; NULL: none does. */
 static const char *find_name(json_t *files, const char *const *names)
 {
     char candidate[256];
@@ -109,7 +109,7 @@ static const char *find_name(json_t *files, const char *const *names)
     return NULL;
 }
 
-/* "folder/file:name" */
+/* Makes *spec, "folder/file:name". */
 static flp_status locate(const char *folder, json_t *files, const char *name, char **spec)
 {
     const char *file = json_string_value(json_object_get(files, name));

@@ -1,10 +1,10 @@
-/* Command lines as tables. */
+/* Parses command lines that tables describe. */
 #include "cli/options.h"
 #include <argz.h>
 #include "cli/console.h"
 #include "cli/result_file.h"
 
-enum { FIRST_KEY = 256 /* no character's */ };
+enum { FIRST_KEY = 256 /* above every character */ };
 
 typedef struct {
     const flp_command_line *line;

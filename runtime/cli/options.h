@@ -1,4 +1,4 @@
-/* Command lines as tables: each option, how its value is read and where it goes. */
+/* Command lines as tables: each option, how its value is read and where it is stored. */
 #ifndef FLP_CLI_OPTIONS_H
 #define FLP_CLI_OPTIONS_H
 #include <argp.h>
@@ -14,31 +14,31 @@ typedef enum {
     FLP_OPTION_INT,      /* int: least .. most */
     FLP_OPTION_CHOICE,   /* int: the index among words */
     FLP_OPTION_FLAG,     /* int: `least`, or 1 */
-    FLP_OPTION_OWN       /* as `read` reads it */
+    FLP_OPTION_OWN       /* any type: `read` reads it */
 } flp_option_kind;
 
-/* Without a name it is a heading of the help. */
+/* A row of the table. Without a name it is a heading of the help. */
 typedef struct flp_option {
     const char *name, *value, *text;
     flp_option_kind kind;
-    size_t at;                /* in the program's options */
-    int64_t least, most;      /* of a number */
+    size_t at;                /* offset of the value in the program's options */
+    int64_t least, most;      /* range of a number; of a flag, least is its value */
     int group;                /* of the help */
-    const char *const *words; /* of a choice; NULL behind the last */
-    size_t bytes_at;          /* of a list: its size_t */
+    const char *const *words; /* of a choice; NULL ends them */
+    size_t bytes_at;          /* of a list: offset of its size_t */
     void (*read)(struct argp_state *state, void *options, const struct flp_option *option, const char *text);
 } flp_option;
 
 typedef struct {
-    const flp_option *table;   /* at most FLP_OPTIONS, one without name and text behind the last */
+    const flp_option *table;   /* at most FLP_OPTIONS rows; one without name and text ends them */
     const char *words, *about; /* struct argp's args_doc and doc */
-    /* A word that is no option; NULL: it is refused. */
+    /* Takes a word that is not an option; NULL: such a word is a usage error. */
     void (*take_word)(struct argp_state *state, void *options, char *word);
-    /* When all are known; NULL: there is nothing to check. */
+    /* Checks the options once all have been read; NULL: there is nothing to check. */
     void (*finish)(struct argp_state *state, void *options);
 } flp_command_line;
 enum { FLP_OPTIONS = 64 };
 
-/* Fills in options, which has its defaults. Exits on usage errors. */
+/* Fills in options, which holds the defaults. Exits on usage errors. */
 void flp_options_parse(const flp_command_line *line, int argc, char **argv, void *options);
 #endif

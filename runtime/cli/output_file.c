@@ -1,4 +1,4 @@
-/* Follows a user's name for results to what it means, and writes there. */
+/* Resolves the name that a user gave for results, and writes there. */
 #include "cli/output_file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -8,21 +8,21 @@
 #include "base/file.h"
 #include "base/status.h"
 
-#define MOST_LINKS 40 /* as the system itself follows */
+#define MOST_LINKS 40 /* the limit of the system itself */
 
 static flp_status refuse(const char *path, const char *why)
 {
     return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, why);
 }
 
-/* Bytes of path before its last name: 0, or with the slash behind them. */
+/* The length of path up to and with its last slash; 0 where it has none. */
 static int folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-/* Replaces a name that is a link by what the link says, until it is none. A link is relative to its own folder. */
+/* Copies given to path and, as long as that is a symbolic link, replaces it by the link's target, which is relative to the link's folder. */
 static flp_status follow_links(const char *given, char path[PATH_MAX])
 {
     char target[PATH_MAX], next[PATH_MAX];
@@ -57,7 +57,7 @@ static int is_standard_output(const struct stat *facts)
     return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == facts->st_dev && output.st_ino == facts->st_ino;
 }
 
-/* What a program reads, a person has no use for. */
+/* Refuses a terminal: the result is binary, for a program to read. */
 static flp_status find_standard_output(flp_output_file *file)
 {
     file->kind = FLP_OUTPUT_STDOUT;
@@ -99,7 +99,7 @@ int flp_output_file_is(const flp_output_file *file, const flp_output_file *other
     return strcmp(file->path + folder_length(file->path), other->path + folder_length(other->path)) == 0;
 }
 
-/* stdio's buffer may hold what was printed before. */
+/* Writes through stdio, whose buffer may hold what was printed before. */
 static flp_status write_output(const char *path, const void *bytes, size_t count)
 {
     errno = 0;
@@ -134,7 +134,7 @@ flp_status flp_output_file_write(const char *path, const void *bytes, size_t cou
     if (file.kind == FLP_OUTPUT_STREAM)
         return write_stream(path, bytes, count);
     status = flp_file_publish(AT_FDCWD, file.path, bytes, count);
-    /* What its owner has hidden stays hidden. */
+    /* The new file keeps the old one's mode, so that a private file stays private. */
     if (status == FLP_OK && file.kind == FLP_OUTPUT_REGULAR && chmod(file.path, file.facts.st_mode & 07777) != 0)
         status = flp_status_fail(FLP_IO_FAILED, "%s: cannot give it the mode that it had: %s", path, strerror(errno));
     return status;

@@ -97,7 +97,7 @@ static void draw_frame(const canvas *c, double width, const char *title, json_t 
                 ratio);
 }
 
-/* 1 where every case has what is drawn; finds the axis' end and the width. */
+/* Finds the axis' end and the width; 1 where every case has what is drawn, and the width is not too large. */
 static int measure_report(json_t *cases, double *largest, double *width)
 {
     size_t i;

@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include "fusedlogp.h"
 
-/* A bar with its range for each regime of each case, as SVG. report: { "device": { "name" }, "date", "cases": [{ "problem", "baseline",
- * "regimes": { REGIME: { "ratio": { "median", "p10", "p90" }}}}]}; cases without regimes have their names alone.
- * FLP_BAD_ARGUMENT: it is not; FLP_IO_FAILED: path cannot be written. */
+/* Draws a bar with its range for each regime of each case, as SVG. report: { "device": { "name" }, "date", "cases": [{ "problem", "baseline",
+ * "regimes": { REGIME: { "ratio": { "median", "p10", "p90" }}}}]}; of a case without regimes the name alone is drawn.
+ * FLP_BAD_ARGUMENT: report is not of this form; FLP_IO_FAILED: path cannot be written. */
 flp_status flp_plot_ratios(json_t *report, const char *title, const char *path);
 #endif

@@ -9,7 +9,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 
-/* 1 where a word is part of the record's problem, architecture, device or name; without words each is chosen. */
+/* 1 where one of the words is part of the record's problem, architecture, device or name, or where there are no words. */
 static int is_chosen(const flp_records_command *command, const flp_record_file *file)
 {
     flp_record record;
@@ -75,8 +75,8 @@ static int show_records(const flp_records_command *command)
 }
 
 typedef struct {
-    const char *name, *words; /* words: what it takes, as messages have it */
-    int least, most;          /* of words */
+    const char *name, *words; /* words: what it takes, for messages */
+    int least, most;          /* numbers of words */
     int (*run)(const flp_records_command *command);
 } action;
 

@@ -1,24 +1,24 @@
-/* fusedlogp records: what tunings found, in the user's directory and in those of the system. */
+/* fusedlogp records: shows and maintains the records of tunings in the user's directory and in the system directories. */
 #ifndef FLP_CLI_RECORDS_H
 #define FLP_CLI_RECORDS_H
 #include <jansson.h>
 #include "tune/records.h"
 
 typedef struct {
-    char **words; /* behind the action's name */
+    char **words; /* after the action's name */
     int count;
-    const char *directory, *out; /* NULL: the usual ones */
+    const char *directory, *out; /* NULL: the defaults */
     int all, json, quiet, dry_run, other_library;
     int older_than_days; /* 0: any age */
 } flp_records_command;
 
-/* What is known here. An exit code; the caller destroys *records, also after a failure. */
+/* Opens the records that this machine knows and lists their files. Returns an exit code; the caller destroys *records, also after a failure. */
 int flp_records_open(const flp_records_command *command, flp_records **records, const flp_record_files **files);
 
-/* A directory's records, or an export's, which may be "-", standard input. An exit code. */
+/* Appends the records of path: a directory, an export or, as "-", an export on standard input. Returns an exit code. */
 int flp_records_read_named(const char *path, flp_record_files *files);
 
-/* As JSON has it; NULL: no memory. */
+/* A record, or what is wrong with it, as a JSON object that the caller releases; NULL: out of memory. */
 json_t *flp_records_pack(const flp_record_file *file);
 
 /* The actions; each returns an exit code. */

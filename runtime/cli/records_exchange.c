@@ -6,7 +6,7 @@
 #include "cli/output_file.h"
 #include "cli/records.h"
 
-/* Those of one directory. The texts stay the list's. */
+/* Lists the files of one directory in *taken. Their texts still belong to `all`, so the caller frees only taken->files. */
 static int take_directory(const flp_record_files *all, const char *directory, flp_record_files *taken)
 {
     *taken = (flp_record_files){ .files = malloc((all->count + 1) * sizeof *taken->files) };
@@ -47,7 +47,7 @@ int flp_records_export(const flp_records_command *command)
     return code;
 }
 
-/* What is no record is told, and the exit code says so. */
+/* Reports each file that is not a record; FLP_EXIT_BAD_INPUT if there is one. */
 static int refuse_faults(const flp_record_files *files)
 {
     int code = FLP_EXIT_OK;
@@ -128,7 +128,8 @@ int flp_records_import(const flp_records_command *command)
     return code;
 }
 
-/* One line, "- problem ... ", of a record that only one side has; "~" with both tunings and how the times compare. */
+/* Prints a line, "- problem ... " or "+ problem ... ", for a record that only the left or only the right side has, and "~" with both tunings and times for
+ * one that both have. With a list, appends an object to it instead. */
 static void print_difference(const flp_record_file *left, const flp_record_file *right, json_t *list)
 {
     flp_record one, other;

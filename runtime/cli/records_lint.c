@@ -1,4 +1,4 @@
-/* fusedlogp records lint: what is no record, and what no plan takes any more. */
+/* fusedlogp records lint: finds files that are not records, and stale records, which no plan takes any more. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/console.h"
@@ -9,10 +9,11 @@
 
 typedef struct {
     size_t sound, stale, wrong;
-    json_t *stale_list, *faults; /* NULL: they are printed */
+    json_t *stale_list, *faults; /* for JSON; NULL: the findings are printed */
 } findings;
 
-/* The identity of the plan on the record's path. */
+/* The identity of a plan of the problem text: on the backend that is chosen automatically or, where that is not of the record's architecture, on the portable
+ * one. */
 static flp_status identify_plan(flp_context *context, const flp_record *record, const char *text, const flp_wanted_kernels *of_record, flp_record_identity *now)
 {
     const flp_operator_calls *calls;
@@ -28,7 +29,8 @@ static flp_status identify_plan(flp_context *context, const flp_record *record, 
     return flp_plan_identify(context, calls->op, &problem, &wanted, now);
 }
 
-/* What decides on a row's bits is identified without its tuning, which has to be one. */
+/* The identity of a record that decides on the bits of all numbers of rows: its problem has no rows, and its identity is that of a plan without the tuning.
+ * The first call only checks that the tuning is valid. */
 static flp_status identify_decision(flp_context *context, const flp_record *record, const char *text, const flp_wanted_kernels *of_record,
                                     flp_record_identity *now)
 {
@@ -45,7 +47,7 @@ static flp_status identify_decision(flp_context *context, const flp_record *reco
     return status;
 }
 
-/* What a record of the tuning would have to agree with today. */
+/* The identity that a record of this tuning must have today. */
 static flp_status identify(flp_context *context, const flp_record *record, const char *tuning, flp_record_identity *now)
 {
     int compute_capability;
@@ -73,7 +75,7 @@ static const char *compare(const flp_record_identity *recorded, const flp_record
     return strcmp(recorded->selection, now->selection) != 0 ? "the kernels that are taken without a tuning have changed since" : "";
 }
 
-/* Why no plan takes a record; "": one may. Of a token loss of a program's own, for one, it is not known here. */
+/* Says why no plan takes a record; "": one may, or that is not known, for example because the record's problem has a token loss that only a program defines. */
 static void find_reason(flp_context *context, const flp_record_file *file, const flp_record *record, flp_record_identity *now, char *reason, size_t bytes)
 {
     if (identify(context, record, record->tuning, now) == FLP_OK) {

@@ -1,4 +1,4 @@
-/* fusedlogp records prune. */
+/* fusedlogp records prune: removes damaged records and, where the options say so, old ones and those of other versions of the library. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "cli/console.h"
 #include "cli/records.h"
 
-/* No process writes one record for so long. */
+/* No process takes LEFTOVER_SECONDS to write a record. */
 enum { LEFTOVER_SECONDS = 3600, SECONDS_OF_DAY = 86400 };
 
-/* "2026-11-22" so many days ago. */
+/* The date of days_ago days ago, as "2026-11-22". */
 static void format_day(int days_ago, char day[FLP_RECORD_WORD_BYTES])
 {
     time_t then = time(NULL) - (time_t)days_ago * SECONDS_OF_DAY;
@@ -22,7 +22,7 @@ static void format_day(int days_ago, char day[FLP_RECORD_WORD_BYTES])
     strftime(day, FLP_RECORD_WORD_BYTES, "%Y-%m-%d", gmtime_r(&then, &parts));
 }
 
-/* Why a record goes; NULL: it stays. */
+/* Why a record is removed; NULL: it is kept. */
 static const char *find_reason(const flp_records_command *command, const flp_record_file *file)
 {
     char day[FLP_RECORD_WORD_BYTES];
@@ -45,7 +45,7 @@ static int remove_file(const flp_records_command *command, int directory, const 
     return FLP_EXIT_FAILED;
 }
 
-/* What killed writers left. */
+/* Removes the private files that killed writers left. */
 static int remove_leftovers(const flp_records_command *command, int directory)
 {
     int code = FLP_EXIT_OK, copy = dup(directory);

@@ -1,4 +1,4 @@
-/* Where fusedlogp records has its records from, and a record as JSON. */
+/* Reads the records of fusedlogp records, and packs a record as JSON. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

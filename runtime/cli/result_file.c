@@ -1,4 +1,4 @@
-/* Results a row, written as .npy, .csv or .json by the file's extension. */
+/* Writes results, one value per row, as .npy, .csv or .json, as the file's extension says. */
 #include "cli/result_file.h"
 #include <inttypes.h>
 #include <jansson.h>
@@ -104,7 +104,7 @@ static render *renderer_of(const char *path)
             return known[i].function;
     if (strcmp(path, "-") == 0)
         return render_npy;
-    /* /dev/stdout and its like have no extension to choose. */
+    /* /dev/stdout and the like have no extension. */
     return strncmp(path, "/dev/", 5) == 0 ? render_csv : NULL;
 }
 

@@ -15,7 +15,7 @@ static flp_status apply(flp_score_options *options, const flp_model_head *head)
         options->vocab = config->vocab;
     if (options->softcap == 0)
         options->softcap = config->softcap;
-    /* The library caps first and divides then; a model that scales its logits caps what it has scaled. */
+    /* The library applies the softcap before it divides by the temperature; a model that scales its logits applies the softcap after the scaling. */
     if (config->temperature != 1 && options->softcap > 0)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: logits that are scaled (by %g) before a softcap (of %g) are not computed here", options->model,
                                1 / config->temperature, options->softcap);
@@ -24,8 +24,8 @@ static flp_status apply(flp_score_options *options, const flp_model_head *head)
     return FLP_OK;
 }
 
-/* Sets what options leave to the model: weight, bias, vocab, softcap, and a temperature that multiplies that of the options. head keeps their texts.
- * FLP_IO_FAILED, FLP_BAD_ARGUMENT. */
+/* Sets weight and bias to the model's, vocab and softcap where the options have none, and multiplies the temperature by the model's. The strings belong to
+ * head. FLP_IO_FAILED, FLP_BAD_ARGUMENT. */
 static flp_status apply_model(flp_score_options *options, flp_model_head *head)
 {
     flp_status status = flp_model_head_find(options->model, head);

@@ -1,4 +1,4 @@
-/* The device memory of fusedlogp score: the weight once, everything that has a row a chunk at a time. */
+/* The device memory of fusedlogp score: weight and bias are copied once, all that has rows is copied chunk by chunk. */
 #include "cli/score_gpu.h"
 #include <inttypes.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "base/status.h"
 #include "base/text.h"
 
-/* Larger chunks no longer keep the device busier, they only wait longer for their copies. */
+/* Larger chunks do not keep the device busier; they only wait longer for their copies. */
 #define MOST_USEFUL_ROWS 65536
-/* The part of the free memory that is taken: the rest is for the kernels' scratch, the modules and whoever else allocates meanwhile. */
+/* The part of the free memory that is used. The rest is left to the kernels' scratch, the modules and whoever else allocates meanwhile. */
 #define USABLE_EIGHTHS 7
-/* Results of four bytes each a row: logp, lse, entropy, argmax. */
+/* Results of a row, four bytes each: logp, lse, entropy, argmax. */
 #define RESULTS 4
 
 flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, int wraps, flp_score_gpu *gpu)

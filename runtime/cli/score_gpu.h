@@ -1,4 +1,4 @@
-/* The device memory of fusedlogp score: the weight once, everything that has a row a chunk at a time. */
+/* The device memory of fusedlogp score: weight and bias are copied once, all that has rows is copied chunk by chunk. */
 #ifndef FLP_CLI_SCORE_GPU_H
 #define FLP_CLI_SCORE_GPU_H
 #include "cli/score.h"
@@ -26,17 +26,18 @@ typedef struct {
     size_t workspace_bytes;
 } flp_score_gpu;
 
-/* Makes the primary context of a device current in this thread. FLP_NO_DRIVER: there is no such device. FLP_CUDA_FAILED. */
+/* Makes the primary context of a device current in this thread. wraps 1: ordinal is taken modulo the number of devices. FLP_NO_DRIVER: there is no such
+ * device. FLP_CUDA_FAILED. */
 flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, int wraps, flp_score_gpu *gpu);
 void flp_score_gpu_close(flp_score_gpu *gpu); /* a zeroed one is allowed */
 
-/* Rows that the free memory holds beside the weight, at most wanted (0: as many as are useful). FLP_OUT_OF_MEMORY: bytes
- * needed and free. */
+/* Finds the rows of a chunk: `wanted` or, where that is 0, as many as are useful and as the free memory holds beside weight and bias; never more than the
+ * problem has. FLP_OUT_OF_MEMORY: they do not fit; names the bytes needed and free. */
 flp_status flp_score_gpu_chunk(const flp_score_gpu *gpu, const flp_score_inputs *inputs, int64_t wanted, int64_t *rows);
 
-/* Allocates for chunks of rows and copies weight and bias. */
+/* Allocates the buffers for chunks of `rows` rows, and copies weight and bias. */
 flp_status flp_score_gpu_load(flp_score_gpu *gpu, const flp_score_inputs *inputs, const flp_plan *plan, int64_t rows);
 
-/* args: host pointers of one chunk; copies, executes, copies back and waits. */
+/* args: host pointers of one chunk. Copies it to the device, executes, copies the results back and waits. */
 flp_status flp_score_gpu_execute(flp_score_gpu *gpu, const flp_score_inputs *inputs, flp_plan *plan, const flp_linear_logp_args *args);
 #endif

@@ -29,7 +29,7 @@ static flp_status open_tensor(const char *option, const char *spec, int kind, in
     return FLP_OK;
 }
 
-/* Where a user has named the weight. */
+/* The option that named the weight, for messages. */
 static const char *weight_option(const flp_score_options *options)
 {
     return options->model ? "model" : "weight";
@@ -49,7 +49,7 @@ static flp_status open_all(const flp_score_options *options, flp_score_inputs *i
     return status;
 }
 
-/* The last extent of hidden or logits, which the results lack. */
+/* The last extent of hidden or logits; the results have the extents before it. */
 static int64_t columns_of(const flp_score_inputs *inputs)
 {
     return inputs->hidden.shape[inputs->hidden.rank - 1];
@@ -64,7 +64,7 @@ static void set_shape(flp_score_inputs *inputs)
         shape->rows *= shape->extents[i] = inputs->hidden.shape[i];
 }
 
-/* vocab: as the weight or the logits have it. */
+/* wanted: what the option or the model says; vocab: what the weight or the logits have. */
 static flp_status check_vocab(const flp_score_options *options, const flp_score_inputs *inputs, int64_t wanted, int64_t vocab)
 {
     if (wanted >= 1 && wanted <= vocab && wanted <= INT32_MAX)
@@ -92,7 +92,7 @@ static flp_status check_rows(const flp_score_inputs *inputs)
     return flp_status_fail(FLP_BAD_ARGUMENT, "--target: got %s, wanted [%" PRId64 ", %" PRId64 "] as --%s has", got, shape->extents[0], shape->extents[1], of);
 }
 
-/* hidden[b][t] against token t + 1 of its sequence; the last state of each has none, and is ignored. */
+/* --shift: hidden[b][t] is scored against token t + 1 of its sequence. The last state of a sequence has no next token and is ignored. */
 static flp_status shift_targets(const flp_score_options *options, flp_score_inputs *inputs)
 {
     const flp_result_shape *shape = &inputs->shape;
@@ -127,13 +127,13 @@ static flp_status check_shapes(const flp_score_options *options, const flp_score
         status = check_rows(inputs);
     if (status != FLP_OK)
         return status;
-    /* A padded bias is as welcome as a padded weight. */
+    /* The bias may be padded as the weight is. */
     if (options->bias != NULL && inputs->bias.shape[0] != wanted_vocab && inputs->bias.shape[0] != vocab)
         return flp_status_fail(FLP_BAD_ARGUMENT, "--bias: got %" PRId64 " values, wanted %" PRId64, inputs->bias.shape[0], wanted_vocab);
     return FLP_OK;
 }
 
-/* Leaves the rows of the shard. */
+/* Cuts hidden and target to the rows of the shard. */
 static flp_status cut_rows(const flp_score_options *options, flp_score_inputs *inputs)
 {
     const flp_shard *shard = &options->shard;
@@ -226,7 +226,7 @@ flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inp
     return complete_targets(options, inputs);
 }
 
-/* ---- hidden of another type than the weight ---- */
+/* ---- hidden of another dtype than the weight ---- */
 
 int64_t flp_score_inputs_row_bytes(const flp_score_inputs *inputs)
 {

@@ -1,4 +1,4 @@
-/* Which operator scores: linear_logp, or logits_logp where the logits are there. */
+/* Chooses the operator that scores: logits_logp where the inputs are logits, else linear_logp. */
 #include "cli/score.h"
 
 static flp_logits_logp_problem logits_problem(const flp_linear_logp_problem *problem)

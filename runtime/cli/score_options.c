@@ -65,7 +65,7 @@ int flp_score_takes_output(const flp_score_options *options)
     return 0;
 }
 
-/* hidden and weight, or logits, which leave the head's options nothing to say. */
+/* Wanted are hidden and a head, by options or by a model, or else logits, with which no option of the head makes sense. */
 static void check_tensors(struct argp_state *state, const flp_score_options *options)
 {
     const char *other = options->model                               ? "model"
@@ -88,7 +88,7 @@ static void check_tensors(struct argp_state *state, const flp_score_options *opt
         argp_error(state, "--target is missing");
 }
 
-/* A shard's results are files of their own, for fusedlogp merge. */
+/* Gives the results of a shard file names of their own, for fusedlogp merge to join. */
 static void name_shards(struct argp_state *state, flp_score_options *options)
 {
     const char **const paths[] = { &options->out, &options->lse, &options->entropy, &options->argmax };
@@ -105,7 +105,7 @@ static void name_shards(struct argp_state *state, flp_score_options *options)
     }
 }
 
-/* What is on standard output beside a result would be part of it. */
+/* A JSON summary on standard output would be mixed with a result that is written there. */
 static void check_summary(struct argp_state *state, const flp_score_options *options)
 {
     if (options->json && flp_score_takes_output(options))

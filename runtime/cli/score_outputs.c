@@ -1,4 +1,4 @@
-/* The result files of fusedlogp score: that no two of them, and none of them and an input, are one file. */
+/* Checks that no two result files of fusedlogp score are the same file, and that none of them is an input. */
 #include "base/status.h"
 #include "cli/output_file.h"
 #include "cli/score.h"

@@ -1,4 +1,4 @@
-/* What fusedlogp score leaves behind: result files and a summary. */
+/* Writes the result files of fusedlogp score and prints its summary. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,11 +7,11 @@
 #include "cli/score.h"
 #include "cpu/convert.h"
 
-/* What the report says of the rows that are scored. */
+/* What the report says about the scored rows. */
 typedef struct {
-    double logp, entropy;            /* means; NaN where no row is scored; entropy also where it was not asked for */
-    int64_t nan_rows, first_nan_row; /* a result that was asked for is NaN; -1 where none is */
-    int64_t infinite_rows;           /* the log-probability is -inf: a token that cannot come */
+    double logp, entropy;            /* means; NaN where no row is scored; entropy also where it was not requested */
+    int64_t nan_rows, first_nan_row; /* rows with a NaN in a requested result; first_nan_row -1: there is none */
+    int64_t infinite_rows;           /* rows whose log-probability is -inf: their token has probability 0 */
 } summary;
 
 static int is_scored(const flp_score_options *options, const flp_score_inputs *inputs, int64_t row)
@@ -44,7 +44,7 @@ static summary summarize(const flp_score_options *options, const flp_score_input
     return of;
 }
 
-/* One value after the other: a row may be of any length. */
+/* Converts one value at a time, because a row may have any length. */
 static int row_is_finite(const flp_score_inputs *inputs, int64_t row)
 {
     const flp_linear_logp_problem *problem = &inputs->problem;

@@ -9,15 +9,15 @@
 #include "cli/score_gpu.h"
 #include "core/plan.h"
 
-/* Often enough for a moving progress line, large enough to keep all threads busy. */
+/* Small enough for a progress line that moves, large enough to keep all threads busy. */
 #define CPU_CHUNK_ROWS 4096
 
 typedef struct {
     flp_context *context;
     flp_plan *plan;
     flp_score_gpu gpu; /* closed on the CPU path */
-    void *converted;   /* a chunk of hidden in the weight's type; NULL where it has that */
-    int64_t rounded;   /* values of hidden so far that the weight's type does not hold */
+    void *converted;   /* a chunk of hidden in the weight's dtype; NULL: it has that already */
+    int64_t rounded;   /* how many values of hidden the conversion has rounded so far */
 } session;
 
 static void copy_device(const flp_plan *plan, char *device, size_t bytes)
@@ -51,7 +51,7 @@ static int host_alignment(const flp_score_inputs *inputs)
     return (int)(bits & -bits);
 }
 
-/* --backend auto goes on without a driver, and says so in the reason of the path; any other GPU backend does not. */
+/* Opens the GPU for every backend but cpu. Without a driver, --backend auto goes on on the CPU and says so in the reason of the path; the others fail. */
 static flp_status open_device(const flp_score_options *options, session *now)
 {
     const flp_driver *driver;
@@ -87,7 +87,7 @@ static flp_status plan_once(const flp_score_options *options, const flp_score_in
     return FLP_OK;
 }
 
-/* Behind what to install, what else would do. */
+/* Appends alternatives to the message, which says what to install. */
 static flp_status name_other_ways(flp_status status)
 {
     char why[FLP_STATUS_MESSAGE_BYTES];
@@ -95,7 +95,8 @@ static flp_status name_other_ways(flp_status status)
     return flp_status_fail(status, "%s; without it: kernels that fusedlogp-gen has prebuilt, or --backend cpu", why);
 }
 
-/* A device that no kernel fits leaves the CPU path, which works on the files' own memory: a plan for that, the reason of the first. */
+/* Where no kernel fits the device, the first plan is one of the CPU path. This path reads the mapped files themselves, so the GPU is closed, and a second
+ * plan is made for that memory; it gets the first one's reason. */
 static flp_status make_plan(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result)
 {
     char reason[sizeof result->reason];

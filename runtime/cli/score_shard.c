@@ -1,11 +1,11 @@
-/* What says that two processes of fusedlogp score worked on the same inputs with the same options. */
+/* The identity of a run: a digest that shows that two processes of fusedlogp score worked on the same inputs with the same options. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/score.h"
 
-/* So many parts of a large tensor are looked at, evenly spread: reading all would cost as much as scoring. */
+/* Of a large tensor, SAMPLES evenly spread parts of SAMPLE_BYTES are digested: reading all of it would cost as much as scoring. */
 enum { SAMPLES = 256, SAMPLE_BYTES = 4096 };
 
 static void append_digest(flp_text *text, const void *bytes, size_t count)
@@ -31,7 +31,7 @@ static void append_tensor(flp_text *text, const char *name, const flp_tensor *te
     flp_text_free(&samples);
 }
 
-/* Before the inputs are cut to a shard: all shards see the same. */
+/* All shards must see the same inputs, which are therefore not cut to a shard yet. */
 flp_status flp_score_run_identity(const flp_score_options *options, const flp_score_inputs *inputs, char identity[FLP_DIGEST_TEXT_BYTES])
 {
     const flp_linear_logp_problem *problem = &inputs->problem;

@@ -1,4 +1,4 @@
-/* Which of the shards this process is. */
+/* Finds which shard this process scores, from the command line or from its launcher's environment. */
 #include "cli/shard.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/number.h"
 
-/* The innermost first: torchrun and mpirun run inside of Slurm's jobs, whose variables are then those of their launcher. */
+/* The innermost launcher first: torchrun and mpirun may run inside a Slurm job, and Slurm's variables then describe the launcher, not this process. */
 static const struct {
     const char *launcher, *rank, *size, *local_rank;
 } launchers[] = { { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK" },

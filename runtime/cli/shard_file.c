@@ -12,7 +12,7 @@
 #include "cli/shard.h"
 
 #define FORMAT "fusedlogp shard 1"
-/* Whole elements of every type behind the header. */
+/* The header's length is a multiple of this, so that the data after it is aligned to elements of every type. */
 #define ALIGNMENT 8
 
 /* ---- writing ---- */
@@ -28,7 +28,7 @@ static json_t *number(int64_t value)
     return json_sprintf("%" PRId64, value);
 }
 
-/* The format wants strings. */
+/* The facts as metadata, whose values must be strings in this format. */
 static json_t *describe(const flp_shard_facts *facts)
 {
     json_t *about = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "format", FORMAT, "index", number(facts->shard.index), "count",
@@ -110,7 +110,7 @@ static int read_facts(json_t *about, flp_shard_facts *facts)
            read_word(about, "run", facts->run, sizeof facts->run);
 }
 
-/* Each column maps the file anew, so that closing it is a tensor's. */
+/* Each column maps the file again, so that it can be closed as any tensor. */
 static flp_status open_column(const char *path, const char *name, const flp_shard_facts *facts, flp_tensor *column)
 {
     flp_status status = flp_tensor_file_open_named(path, name, column);

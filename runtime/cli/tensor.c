@@ -1,4 +1,4 @@
-/* What a tensor's type and shape say. */
+/* The element types of tensor files, and a tensor's size and description. */
 #include "cli/tensor.h"
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ const char *flp_tensor_describe(const flp_tensor *tensor, char *text, size_t byt
 
 flp_status flp_tensor_measure(int element_bytes, int rank, const int64_t *shape, size_t *bytes)
 {
-    /* An extent of 0 must not hide an impossible one behind it, so zeros count as ones until the end. */
+    /* An extent of 0 must not hide an impossible extent that follows it, so zeros count as ones until the end. */
     size_t product = (size_t)element_bytes;
     int empty = 0;
     for (int i = 0; i < rank; i++) {

@@ -30,7 +30,7 @@ static int split_spec(char *spec, const char **name, int *is_npy)
     return 1;
 }
 
-/* What is read as i64 without a change of its bytes has to be one. */
+/* A u64 is read as an i64 without a conversion, so each value must fit. */
 static flp_status check_u64(const flp_tensor *tensor)
 {
     for (size_t i = 0; strcmp(tensor->element->name, "u64") == 0 && i < tensor->bytes / sizeof(uint64_t); i++) {
@@ -42,7 +42,7 @@ static flp_status check_u64(const flp_tensor *tensor)
     return FLP_OK;
 }
 
-/* Integers that the library has no type for. */
+/* Converts integers of types that the library does not have. */
 static flp_status widen_data(flp_tensor *tensor)
 {
     const flp_tensor_element *element = tensor->element;

@@ -1,4 +1,4 @@
-/* fusedlogp tune: hands the problems out to the devices, and tells what came of them. */
+/* fusedlogp tune: distributes the problems over the devices, and reports the results. */
 #include "cli/commands.h"
 #include "cli/tune.h"
 #include <math.h>
@@ -14,7 +14,7 @@
 
 static volatile sig_atomic_t interrupted;
 
-/* The second time it ends the program. */
+/* The second signal ends the program, because SA_RESETHAND removes this handler. */
 static void interrupt(int signal_number)
 {
     (void)signal_number;
@@ -26,11 +26,11 @@ typedef struct {
     flp_records *records;
     flp_tune_list list;
     double begun;
-    flp_tune_slot *slots;  /* of the devices; they and the two below are shared with the process that watches, and with those after this one */
-    int *code;             /* of the first failure */
-    char *done;            /* 1 for each problem that needs no process any more */
-    FILE *answers;         /* the problems' JSON, a line each; shared likewise */
-    pthread_mutex_t mutex; /* guards what follows, and what stands before */
+    flp_tune_slot *slots;  /* one per device; slots, code and done are shared with the watching process and with later child processes */
+    int *code;             /* exit code of the first failure */
+    char *done;            /* [list.count]: 1: no process is to tune the problem any more */
+    FILE *answers;         /* the problems' results as JSON, a line each; shared with the same processes */
+    pthread_mutex_t mutex; /* guards what follows, and code, done and answers among this process's threads */
     size_t next;
     json_t *results;
 } queue;
@@ -50,7 +50,8 @@ static void fail(queue *q, int code)
     pthread_mutex_unlock(&q->mutex);
 }
 
-/* The next problem and its share of the time: what is left, for those that are left on all devices. */
+/* The next problem and its share of the time; NULL: there is none, or no time. The share is the time that is left, over the problems that are left for each
+ * device. */
 static const flp_tune_item *take(queue *q, double *budget_seconds)
 {
     const flp_tune_item *item = NULL;
@@ -84,7 +85,7 @@ static void tell(queue *q, flp_tune_outcome *outcome)
         fail(q, FLP_EXIT_FAILED);
 }
 
-/* 1 where a problem was asked for on an architecture that this device does not have: sm_90 and sm_90a are both of compute capability 9.0. */
+/* 1 where a problem was requested on an architecture that this device does not have: sm_90 and sm_90a are both of compute capability 9.0. */
 static int is_of_another(const flp_tune_bench *bench, const flp_tune_item *item)
 {
     char arch[16];
@@ -111,7 +112,7 @@ static void tune_problems(queue *q, const flp_tune_bench *bench)
     }
 }
 
-/* The model follows what was measured on this device. */
+/* Calibrates the performance model with what was timed on this device, and publishes that as a record. */
 static void calibrate(queue *q, const flp_tune_bench *bench)
 {
     flp_tune_outcome outcome = { .json = NULL };
@@ -226,7 +227,7 @@ static void report(queue *q)
     }
 }
 
-/* What processes before this one have found. */
+/* Reads the results of the child processes before this one. */
 static void read_answers(queue *q)
 {
     json_t *answer;
@@ -236,7 +237,8 @@ static void read_answers(queue *q)
     fseek(q->answers, 0, SEEK_END);
 }
 
-/* Before anything is timed. The driver is loaded first, since some tools come with it; where it does not load, the devices' threads say so. */
+/* 1, after saying so, where a tool in this process distorts times. Called before anything is timed. The driver is loaded first because some tools are loaded
+ * with it; where it cannot be loaded, the devices' threads say so. */
 static int is_distorted(queue *q)
 {
     const flp_driver *driver;
@@ -247,7 +249,7 @@ static int is_distorted(queue *q)
     return 1;
 }
 
-/* In a process of its own. */
+/* The work of the child process that flp_tune_watch starts. */
 static int run(void *data)
 {
     const struct sigaction on_interrupt = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };

@@ -14,10 +14,10 @@ typedef struct {
     char *problems, *models; /* argz */
     size_t problems_bytes, models_bytes;
     int untuned, probe, numerics, resume, dry_run, verify, json, quiet;
-    double budget_seconds; /* for all; 0: none */
-    double hang_seconds;   /* that a run may take */
+    double budget_seconds; /* for all problems; 0: no limit */
+    double hang_seconds;   /* that a candidate's run may take */
     int64_t memory_bytes;  /* 0: what is free */
-    int jobs, limit;       /* 0: those of the tuner */
+    int jobs, limit;       /* as flp_tuner_options and flp_tune_target_options have them */
     flp_regime regime;
     int devices[FLP_TUNE_MOST_DEVICES], device_count;
     const char *plot; /* NULL: none */
@@ -27,22 +27,23 @@ typedef struct {
 void flp_tune_command_parse(int argc, char **argv, flp_tune_command *command);
 void flp_tune_command_free(flp_tune_command *command);
 
-/* What is to be tuned. */
+/* The problems to be tuned. */
 typedef struct {
     char *text; /* canonical string */
-    char *arch; /* that it was asked for on; NULL: any */
+    char *arch; /* the architecture that it was requested on; NULL: any */
 } flp_tune_item;
 typedef struct {
     flp_tune_item *items;
     size_t count;
 } flp_tune_list;
 
-/* The problems of the command line, its models, the list of what was asked for untuned, and those of a probe, each once. Returns an exit code, and has said
- * why: FLP_EXIT_USAGE where a problem of the command line is none, FLP_EXIT_BAD_INPUT where a model's configuration is not acceptable, FLP_EXIT_FAILED. */
+/* Collects the problems of the command line, of its models, of the list of problems that plans requested without a record, and of --probe, each once. Returns
+ * an exit code, after saying why: FLP_EXIT_USAGE where a problem of the command line is malformed, FLP_EXIT_BAD_INPUT where a model's configuration is not
+ * acceptable, FLP_EXIT_FAILED. */
 int flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list);
 void flp_tune_list_free(flp_tune_list *list);
 
-/* A device with what its problems have in common. */
+/* A device, and what all problems that are tuned on it share. */
 typedef struct {
     const flp_tune_command *command;
     flp_records *records;
@@ -51,8 +52,8 @@ typedef struct {
     int ordinal;
     flp_device device;
     flp_environment environment;
-    nvmlDevice_t clock; /* NULL: not known */
-    flp_text *samples;  /* of all its problems, for the model's calibration */
+    nvmlDevice_t clock; /* to read the device's clock; NULL: it is not known */
+    flp_text *samples;  /* what all its problems took, for the performance model's calibration */
     double *sampled_seconds;
     flp_tune_slot *slot; /* what runs on it now */
 } flp_tune_bench;
@@ -64,8 +65,8 @@ typedef struct {
     int failed;      /* --verify: the record loses too much, or there is none */
 } flp_tune_outcome;
 
-/* Tunes or verifies one, in the CUDA context that is current, and publishes its record. budget_seconds 0: none. Errors as flp_tune_target_create and
- * flp_tune_run; a record that cannot be written is a warning. */
+/* Tunes or verifies one problem in the CUDA context that is current, and publishes the record of a tuning. budget_seconds 0: no limit. Errors as
+ * flp_tune_target_create and flp_tune_run; a record that cannot be written is a warning. */
 flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *item, double budget_seconds, flp_tune_outcome *outcome);
 
 /* A result as JSON, and what --plot draws of all of them. */

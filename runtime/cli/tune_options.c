@@ -21,7 +21,7 @@ static void read_bytes(struct argp_state *state, void *into, const flp_option *o
     command->memory_bytes = (int64_t)value << shift;
 }
 
-/* list: argv's, which it cuts. */
+/* list: a string of argv, which this cuts into words in place. */
 static void read_devices(struct argp_state *state, void *into, const flp_option *option, const char *list)
 {
     flp_tune_command *command = into;

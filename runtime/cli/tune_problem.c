@@ -14,24 +14,25 @@
 #include "tune/hung.h"
 #include "tune/untuned.h"
 
-/* What a record may lose to the best. */
+/* By how much the tuning of a record may be slower than the best one before --verify fails. */
 static const double acceptable_loss = 0.02;
 
 typedef struct {
     const flp_tune_bench *bench;
-    const char *text; /* the problem, as it was asked for */
+    const char *text; /* the problem, as it was requested */
     flp_tune_target *target;
     flp_tuner_options options;
     flp_tuner_result result;
     flp_tune_outcome *outcome;
-    double begun, budget_seconds; /* budget_seconds 0: none */
+    double begun, budget_seconds; /* budget_seconds 0: no limit */
     flp_text hung;                /* candidates that hung */
     pthread_mutex_t lock;
-    char (*templates)[FLP_RECORD_DIGEST_BYTES]; /* [known], under lock: as the kernels of each candidate reach them; "": not looked at yet */
+    /* [known], guarded by lock: of each candidate, the digest of the templates that its kernels reach; "": not computed yet */
+    char (*templates)[FLP_RECORD_DIGEST_BYTES];
     int known;
 } job;
 
-/* A part of what is left of the time, for what comes next; a little where none is. */
+/* Gives the next step a share of the time that is left, and a millisecond where none is. */
 static void set_budget(job *j, double share)
 {
     if (j->budget_seconds > 0)
@@ -74,7 +75,8 @@ static int know(job *j, int candidate)
     return 1;
 }
 
-/* Looked at once: runs are timed one behind the other. What cannot be told is as good as the base's. templates [FLP_RECORD_DIGEST_BYTES]. */
+/* The digest of the templates that a candidate's kernels reach. It is computed once for each candidate, because this is called between timed runs. Where it
+ * cannot be computed, the base's digest serves. templates [FLP_RECORD_DIGEST_BYTES]. */
 static void find_templates(job *j, int candidate, char *templates)
 {
     flp_record_identity identity = *flp_tune_target_identity(j->target);
@@ -138,7 +140,7 @@ static void say_result(const job *j)
              result->spent_seconds, flp_tuning_end_names[result->ended]);
 }
 
-/* What cannot be kept costs the next process a tuning, not this one its answer. */
+/* A record that cannot be written is only a warning: this process still has its result, and a later one has to tune again. */
 static void publish(const job *j)
 {
     const flp_tune_bench *bench = j->bench;
@@ -157,7 +159,7 @@ static flp_status find_record(const job *j, flp_record *record, flp_record_match
     return flp_tune_target_record(j->target, j->bench->records, &j->bench->environment, record, match);
 }
 
-/* Lists what would be tried. */
+/* --dry-run: lists the candidates. */
 static void describe_candidates(const job *j)
 {
     json_t *candidates = json_array();
@@ -174,7 +176,8 @@ static void describe_candidates(const job *j)
              flp_text_plural(flp_tune_target_count(j->target)));
 }
 
-/* What was timed tells the model of the device, whatever came of it. The default's time is that of the winner's company. */
+/* Adds all times to the samples that calibrate the performance model, whether a candidate won or not. A candidate's time is its ratio times the default's
+ * time, figures[0].seconds, which was measured in the same rounds as the winner's. */
 static void take_samples(const job *j)
 {
     for (int i = 0; i < flp_tune_target_count(j->target); i++) {
@@ -202,7 +205,7 @@ static flp_status tune(job *j)
     return FLP_OK;
 }
 
-/* The number of a record's tuning among the candidates, of which it may be a new one. */
+/* Finds the candidate that has a record's tuning, or adds one. */
 static flp_status find_candidate(flp_tune_target *target, const char *tuning, int *number)
 {
     for (*number = 0; *number < flp_tune_target_count(target); ++*number)
@@ -258,7 +261,7 @@ static flp_status verify(job *j)
     return status;
 }
 
-/* 1 where --resume leaves it out. */
+/* 1 where --resume leaves the problem out, because it has a record. */
 static int is_done(const job *j)
 {
     flp_record record;
@@ -284,19 +287,19 @@ static flp_status open_target(job *j, const flp_operator_calls *calls, const voi
     return status;
 }
 
-/* ---- what changes a row's bits, of all numbers of rows ---- */
+/* ---- --numerics: what changes a row's bits is decided for all numbers of rows at once ---- */
 
 typedef struct {
     job *job;
     const flp_operator_calls *calls;
     flp_tune_numerics *numerics;
-    int steps_left; /* that share the time */
+    int steps_left; /* among which the time that is left is shared */
     char tuning[FLP_TUNING_BYTES];
     flp_record records[FLP_TUNE_NUMERICS_MOST];
-    double ratios[FLP_TUNE_NUMERICS_MOST]; /* to the generator's own choice */
+    double ratios[FLP_TUNE_NUMERICS_MOST]; /* of each record's time to that of the generator's own choice */
 } decision;
 
-/* 1: nothing can come of it any more, and why is said. */
+/* 1, after saying why in the outcome, where nothing can be decided: the tuning was interrupted, or there was no time. */
 static int has_ended(const decision *d)
 {
     const job *j = d->job;
@@ -324,7 +327,7 @@ static flp_status survey_rows(decision *d, int number)
     return FLP_OK;
 }
 
-/* What the base's time is to the generator's own choice. */
+/* The ratio of the base's time to that of the generator's own choice. */
 static flp_status find_base_ratio(decision *d, double *ratio)
 {
     job *j = d->job;
@@ -342,7 +345,7 @@ static flp_status find_base_ratio(decision *d, double *ratio)
     return status;
 }
 
-/* Within what was decided. */
+/* Tunes one number of rows, with the arithmetic that was decided. */
 static flp_status tune_rows(decision *d, int number)
 {
     job *j = d->job;
@@ -362,7 +365,7 @@ static flp_status tune_rows(decision *d, int number)
     return status;
 }
 
-/* A step for each number of rows, until something is said. */
+/* Runs a step for each number of rows, until one fails or writes the outcome's text. */
 static flp_status each_rows(decision *d, flp_status (*step)(decision *d, int number))
 {
     flp_status status = FLP_OK;
@@ -401,7 +404,7 @@ static void publish_decision(const decision *d)
         say_decision(d, &record);
 }
 
-/* What a tuning of all numbers of rows would try. */
+/* --dry-run: says what a tuning of all numbers of rows would try. */
 static void describe_arithmetics(const decision *d)
 {
     flp_tune_outcome *outcome = d->job->outcome;

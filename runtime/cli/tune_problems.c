@@ -1,4 +1,4 @@
-/* Collects what fusedlogp tune is to tune. */
+/* Collects the problems that fusedlogp tune is to tune. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/status.h"
@@ -9,7 +9,7 @@
 #include "core/plan.h"
 #include "tune/untuned.h"
 
-/* Shapes in the middle of what models have: those of others are near one of them. */
+/* --probe: typical shapes of models; most other shapes are near one of them. */
 static const char *const probed[] = {
     "linear_logp:bf16:n4096:d2048:v131072",
     "linear_logp:bf16:n64:d4096:v128256",
@@ -36,7 +36,7 @@ static int is_known(const flp_tune_list *list, const char *text, const char *arc
     return 0;
 }
 
-/* By its bucket of rows, in which way two strings of one problem are one. */
+/* Appends a problem with its bucket of rows and its defaults filled in, so that different strings of one problem are the same item. */
 static flp_status append(flp_tune_list *list, const char *given, const char *arch)
 {
     char text[FLP_PROBLEM_TEXT_BYTES];
@@ -58,7 +58,7 @@ static flp_status append(flp_tune_list *list, const char *given, const char *arc
     return larger[list->count - 1].text && (!arch || larger[list->count - 1].arch) ? FLP_OK : out_of_memory();
 }
 
-/* Scoring a prompt and a few tokens, and training; of a model that does not say its dtype, in bf16. */
+/* Appends a model's problems: scoring a prompt, scoring a few tokens, and training; in bf16 where the model does not say its dtype. */
 static flp_status append_model(flp_tune_list *list, const char *path)
 {
     static const char *const patterns[] = { "linear_logp:%s" FLP_MODEL_HEAD("4096"), "linear_logp:%s" FLP_MODEL_HEAD("64"),
@@ -75,7 +75,7 @@ static flp_status append_model(flp_tune_list *list, const char *path)
     return status;
 }
 
-/* Lines "ARCH PROBLEM"; one that this library does not know any more is passed over. */
+/* Appends the list of untuned problems, lines "ARCH PROBLEM"; a problem that this library does not know any more is skipped. */
 static flp_status append_untuned(flp_tune_list *list, const char *directory)
 {
     flp_text lines = { 0 };
@@ -101,7 +101,7 @@ static void remove_item(flp_tune_list *list, size_t number)
     memmove(list->items + number, list->items + number + 1, (--list->count - number) * sizeof *list->items);
 }
 
-/* Whether all numbers of rows up to the first's are among those up to the second's. */
+/* 1 where the problems differ only in their rows and the second has more, so that tuning all numbers of rows up to the second's covers the first. */
 static int is_part(const flp_tune_item *one, const flp_tune_item *other)
 {
     char text[FLP_PROBLEM_TEXT_BYTES], others[FLP_PROBLEM_TEXT_BYTES];
@@ -112,7 +112,7 @@ static int is_part(const flp_tune_item *one, const flp_tune_item *other)
            (rows != others_rows ? rows < others_rows : strcmp(one->text, other->text) < 0);
 }
 
-/* Problems that differ in their rows are one. */
+/* --numerics: of problems that differ only in their rows, keeps the one with the most. */
 static void join_rows(flp_tune_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -123,7 +123,7 @@ static void join_rows(flp_tune_list *list)
             }
 }
 
-/* Those of files, and of what is built in. */
+/* Appends the problems of models, of --probe and of the list of untuned problems. */
 static flp_status append_read(flp_tune_list *list, const flp_tune_command *command, const char *records_directory)
 {
     flp_status status = FLP_OK;

@@ -1,4 +1,4 @@
-/* What fusedlogp tune says of a result: as JSON, and as a plot. */
+/* Reports a result of fusedlogp tune, as JSON and as a plot. */
 #include <time.h>
 #include "cli/console.h"
 #include "cli/plot.h"
@@ -31,7 +31,7 @@ json_t *flp_tune_report_pack(const flp_tune_target *target, const flp_tuner_resu
                      "rounds", result->rounds, "repeated", result->repeated, "spent_seconds", result->spent_seconds, "candidates", candidates);
 }
 
-/* As flp_plot_ratios has it: speeds, whose interval is turned round. */
+/* A case for flp_plot_ratios. It has speeds, the inverses of the ratios of times, so that the interval's ends are exchanged. */
 static json_t *pack_case(json_t *result)
 {
     const double ratio = json_number_value(json_object_get(result, "ratio")), low = json_number_value(json_object_get(result, "ratio_low"));

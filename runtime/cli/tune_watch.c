@@ -13,7 +13,7 @@
 #include "tune/hung.h"
 
 enum { POLL_MICROSECONDS = 20000 };
-/* How much slower than the default a candidate that is sound may be, and how much longer than a run a compilation or a target may take. */
+/* How much slower than the default a sound candidate may be, and how much longer than hang_seconds a compilation, or making a problem's target, may take. */
 static const double patience = 10;
 
 static volatile sig_atomic_t child;
@@ -65,7 +65,7 @@ void flp_tune_slot_begin(flp_tune_slot *slot, int is_default, const char *templa
     begin(slot, is_default ? FLP_TUNE_DEFAULT : FLP_TUNE_CANDIDATE, templates, tuning);
 }
 
-/* 1 where candidates may take longer than hang_seconds because the default does. */
+/* 1 where candidates may take longer than hang_seconds because the default is slow. */
 static int is_raised(const flp_tune_slot *slot)
 {
     return patience * slot->default_seconds > slot->hang_seconds;
@@ -91,7 +91,7 @@ void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *templ
 {
     for (int i = 0; i < FLP_TUNE_COMPILATIONS; i++) {
         int64_t free_one = 0;
-        /* Taken first, and then begun: until then it is far from late. */
+        /* INT64_MAX, a time in the future, reserves the entry while its other fields are written: it cannot be late yet. */
         if (!atomic_compare_exchange_strong(&slot->compiling[i].since, &free_one, INT64_MAX))
             continue;
         slot->compiling[i].candidate = candidate;
@@ -117,7 +117,8 @@ static void pass_on(int signal_number)
         kill((pid_t)child, signal_number);
 }
 
-/* A group of its own: what the terminal sends reaches the watching process alone, which passes it on once. */
+/* Forks the process that works. It has a process group of its own, so that a signal from the terminal reaches the watching process alone, which passes it on
+ * once. */
 static pid_t start(int (*work)(void *data), void *data)
 {
     const pid_t watching = getpid();
@@ -133,7 +134,7 @@ static pid_t start(int (*work)(void *data), void *data)
     _exit(code);
 }
 
-/* What takes too long. */
+/* An activity that takes too long. */
 typedef struct {
     flp_tune_slot *slot; /* NULL: nothing does */
     flp_tune_activity activity;
@@ -163,7 +164,8 @@ static late find_late(flp_tune_slot *slots, int count)
     return (late){ NULL, FLP_TUNE_TARGET, "", "", "", 0 };
 }
 
-/* Without the default there is nothing to hold others to: another --hang may do. */
+/* Leaves the problem out, because its target or its default took too long: without the default's time, candidates cannot be judged. A larger --hang may
+ * help. */
 static void give_up(const late *hung)
 {
     flp_console_error("%s: %s took longer than %.3g s and was ended; the problem is left out, wanted a --hang above %.3g", hung->slot->identity.problem,
@@ -183,7 +185,7 @@ static void note(const late *hung, const char *directory)
         flp_console_error("warning: not kept: %s", flp_error_message());
 }
 
-/* Until the child has ended, or hangs: then it says in what, and the child is gone. */
+/* Waits until the child ends, or kills it when an activity takes too long; returns that activity. */
 static late wait_for_child(flp_tune_slot *slots, int count, int *result)
 {
     const pid_t watched = (pid_t)child;

@@ -1,4 +1,4 @@
-/* bf16 and fp16 to and from fp32, and what the dtypes are called. */
+/* Conversions of bf16 and fp16 to and from fp32. */
 #include "cpu/convert.h"
 #include <string.h>
 #include "cpu/vector_math.h"
@@ -26,7 +26,7 @@ uint16_t flp_convert_f32_to_bf16(float value)
 {
     uint32_t bits = bits_from_float(value);
     if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40); /* quiet, and not cut to infinity */
+        return (uint16_t)(bits >> 16 | 0x40); /* a quiet NaN: cutting its low bits alone might leave infinity */
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -46,7 +46,7 @@ uint16_t flp_convert_f32_to_f16(float value)
     return (uint16_t)(sign | ((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13));
 }
 
-/* Four at a time: explicit vectors, for not every level of optimisation makes them of a loop. memcpy is how C spells an
+/* Four elements at a time, in explicit vectors, because not every optimisation level vectorises the loop. memcpy stands for an
  * unaligned load. */
 typedef uint16_t half4 __attribute__((vector_size(8)));
 typedef uint32_t uint4 __attribute__((vector_size(16)));
@@ -59,8 +59,8 @@ static inline uint4 load_halves(const unsigned char *from)
     return __builtin_convertvector(bits, uint4);
 }
 
-/* Subnormals are built as 2^-14 (1 + m) - 2^-14: no fp32
- * subnormal occurs, which a caller's flush-to-zero mode would lose. */
+/* Subnormals are computed as 2^-14 (1 + m) - 2^-14. So no fp32 subnormal occurs, which would become 0 where the caller has set
+ * flush-to-zero mode. */
 static inline uint4 widen_f16(uint4 bits)
 {
     const uint4 tiny = (uint4){ 0 } + (113u << 23);
@@ -110,7 +110,7 @@ void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t cou
     }
 }
 
-/* Many at a time: half of what writes gradients is this. */
+/* Rounding to bf16 is compiled for each vector width, because it takes half of the time that writing gradients takes. */
 #define EACH_WIDTH "cpu/convert_body.h"
 #include "cpu/each_width.h"
 

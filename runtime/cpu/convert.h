@@ -1,4 +1,4 @@
-/* bf16 and fp16 to and from fp32. */
+/* Conversions of bf16 and fp16 to and from fp32. */
 #ifndef FLP_CPU_CONVERT_H
 #define FLP_CPU_CONVERT_H
 #include "base/dtype.h"
@@ -7,10 +7,11 @@
 
 float flp_convert_bf16_to_f32(uint16_t bits);
 float flp_convert_f16_to_f32(uint16_t bits);
-uint16_t flp_convert_f32_to_bf16(float value); /* round to nearest even; NaN stays NaN */
+/* Both round to nearest even; NaN stays NaN. */
+uint16_t flp_convert_f32_to_bf16(float value);
 uint16_t flp_convert_f32_to_f16(float value);
-/* count elements of dtype from a base that need not be aligned to them. */
+/* Converts count elements of a floating-point dtype to fp32. `from` need not be aligned. */
 void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t count);
-/* The inverse: rounds to nearest even. `to` need not be aligned. */
+/* Converts count fp32 numbers to dtype, rounded to nearest even. `to` need not be aligned. */
 void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t count);
 #endif

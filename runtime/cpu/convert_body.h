@@ -1,4 +1,5 @@
-/* Rounding to bf16, included once for each width of vectors. No include guard. */
+/* Rounds fp32 to bf16, WIDTH elements at a time, and returns how many elements it converted; the caller converts the rest, fewer than WIDTH.
+ * Included once for each vector width (cpu/each_width.h). No include guard. */
 TARGET static size_t FLP_OF_WIDTH(round_bf16)(const float *from, unsigned char *to, size_t count)
 {
     typedef uint16_t halves __attribute__((vector_size(WIDTH * sizeof(uint16_t))));

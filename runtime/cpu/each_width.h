@@ -1,4 +1,5 @@
-/* Includes the file EACH_WIDTH for vectors of 4 floats and, where this processor may have them, of 16, with WIDTH and TARGET defined. No include guard. */
+/* Includes the file EACH_WIDTH once for vectors of 4 floats and, on x86-64, once for vectors of 16. WIDTH is then the number of floats, TARGET the attributes
+ * of functions that use such vectors. No include guard. */
 #define WIDTH 4
 #define TARGET
 #include EACH_WIDTH

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* count x bytes, neither of which is negative, aligned to a cache line, which is also the widest vector; in huge pages where the system has them and the
- * memory fills some. NULL: no memory. Freed with free(). */
+/* Allocates count x bytes, neither of them negative, aligned to 64 bytes: a cache line, and the widest vector. Memory of 4 MiB or more is in huge pages
+ * where the system has them. Returns NULL when out of memory. Free with free(). */
 void *flp_large_memory_allocate(int64_t count, size_t bytes);
 #endif

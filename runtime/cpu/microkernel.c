@@ -1,13 +1,14 @@
-/* The microkernels of this build, and which of them this processor runs. */
+/* The microkernels of this build, the choice of one for this processor, and its application to any number of rows and entries. */
 #include "cpu/microkernel.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cpu/row_statistics.h"
 
-enum { MOST_ENTRIES = 12 /* of a kernel */ };
+enum { MOST_ENTRIES = 12 /* the most `entries` of a kernel */ };
 
-/* A fused operation rounds once and gives other bits, so it is asked for by name: whether a compiler fuses w * x + sum depends on how it was called. */
+/* A fused multiply-add rounds once, so its bits differ from those of a product that is rounded before the addition. Intrinsics request it explicitly, because
+ * it depends on the compiler's options whether w * x + sum is fused. */
 #ifdef __x86_64__
 #include <immintrin.h>
 #elif defined(__ARM_FEATURE_FMA)
@@ -52,7 +53,7 @@ static int always(void)
 typedef float float8 __attribute__((vector_size(32)));
 typedef float float16 __attribute__((vector_size(64)));
 
-/* ---- AVX2 and FMA: 12 accumulators hide the latency of 2 x 4 multiply-adds ---- */
+/* ---- AVX2 and FMA: 12 accumulators hide the latency of the multiply-adds, of which 2 start in each cycle and take 4 cycles ---- */
 
 #define MICROKERNEL avx2_several
 #define VECTOR float8
@@ -75,7 +76,7 @@ static int has_avx2(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* ---- AVX-512: one set a call waits for the weight, two keep the multiply-adds busy ---- */
+/* ---- AVX-512: with one set of rows a call waits for loads of the weight; with two the multiply-add units stay busy ---- */
 
 #define MICROKERNEL avx512_two_sets
 #define VECTOR float16
@@ -165,7 +166,7 @@ const flp_microkernel *flp_microkernel_best(void)
     return kernel;
 }
 
-/* Read once: forward and backward have to agree. */
+/* NULL: fp32 is used. Set once for the process, because forward and backward have to use the same kernel. */
 static const flp_microkernel *bf16_kernel;
 
 static void find_bf16_kernel(void)
@@ -183,7 +184,8 @@ const flp_microkernel *flp_microkernel_of(flp_dtype dtype)
     return dtype == FLP_BF16 && bf16_kernel != NULL ? bf16_kernel : flp_microkernel_best();
 }
 
-/* The last entries, fewer than the kernel's: with those before them once more, into memory of their own, which costs less than one by one. */
+/* Multiplies the last entries, which are fewer than kernel->entries. One call of the kernel computes them together with entries before them, whose products
+ * it computes a second time, into a buffer of its own. This costs less than a call for each entry. */
 static void multiply_last(const flp_microkernel *kernel, flp_microkernel_function *function, int sets, int last, const flp_microkernel_operands *end)
 {
     _Alignas(64) float products[2 * MOST_ENTRIES * FLP_LANES];

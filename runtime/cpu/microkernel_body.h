@@ -1,8 +1,9 @@
 /* Body of one microkernel, included once for each vector width and number of sets and entries. No include guard.
  *
- * MICROKERNEL: the function's name. VECTOR: a vector type of floats. SETS, ENTRIES: accumulators are SETS x ENTRIES x 16 floats, which must
- * fit the registers beside a row of hidden for each set. TARGET: its attributes. MULTIPLY_ADD(w, row, sum): sum + w row. The loops of constant length are
- * unrolled for the accumulators to become registers. */
+ * MICROKERNEL: the function's name. VECTOR: a vector type of floats. SETS, ENTRIES: sets of rows and vocabulary entries of a call; the SETS x ENTRIES x 16
+ * accumulators must fit in the registers together with 16 floats of hidden for each set. TARGET: the function's attributes.
+ * MULTIPLY_ADD(w, row, sum): sum + w row.
+ * The loops of constant length are unrolled, so that the accumulators become registers. */
 #define VECTORS (FLP_LANES * (int)sizeof(float) / (int)sizeof(VECTOR))
 
 TARGET static void MICROKERNEL(const flp_microkernel_operands *operands)
@@ -10,7 +11,7 @@ TARGET static void MICROKERNEL(const flp_microkernel_operands *operands)
     VECTOR sum[SETS][ENTRIES][VECTORS] = { 0 };
     const int64_t depth = operands->depth, entry_stride = operands->entry_stride;
     const float *hidden = operands->hidden;
-    /* Three entries a pointer, which one address of x86 reaches: a pointer for each would not fit the registers. */
+    /* One pointer for three entries, which x86 addresses reach as base + 0, 1 or 2 x stride: a pointer for each entry would not fit in the registers. */
     const float *entry[(ENTRIES + 2) / 3];
 #pragma GCC unroll 16
     for (int i = 0; i < (ENTRIES + 2) / 3; i++)

@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* So many terms are summed in fp32 before a double takes them. Beside one large term equal small ones are all rounded alike, a sum of n then by n - 1 times
- * half a unit of its last place; with what 2^x costs that is to stay below 24 of them. */
+/* The number of terms that are summed in fp32 before their sum is added to a double. Where equal small terms are added to one large term, all additions round
+ * in the same direction, so that a sum of n terms may be off by n - 1 times half a unit in the last place. Together with the error of 2^x, the error has to
+ * stay below 24 such half units. */
 enum { TERMS_IN_FLOAT = 16 };
 
 void flp_row_statistics_clear(flp_row_statistics *statistics)
@@ -24,7 +25,7 @@ void flp_row_statistics_clear(flp_row_statistics *statistics)
 
 /* ---- targets ---- */
 
-/* The targets among the entries: where each lies, NULL for none, and its logit with the bias. */
+/* The rows' targets among the entries of a call: a pointer to the target's logit, or NULL where the target is not among them; and that logit plus its bias. */
 typedef struct {
     float *at[FLP_LANES], logit[FLP_LANES];
 } found_targets;
@@ -49,7 +50,7 @@ static void leave_out(const found_targets *found)
             *found->at[lane] = -INFINITY;
 }
 
-/* After the sums: the targets are entries again, and may be the largest. */
+/* Called when the sums are complete: from here on the targets count as entries again, and may be the largest. */
 static void put_back(const found_targets *found, float softcap, flp_row_targets *targets, flp_row_statistics *part)
 {
     for (int lane = 0; lane < FLP_LANES; lane++) {
@@ -65,7 +66,8 @@ static void put_back(const found_targets *found, float softcap, flp_row_targets 
     }
 }
 
-/* softcap(-inf) is finite, where there is an entry beside the target. */
+/* The origin is the largest z of the entries except the target. With a softcap it is finite even where these are all -inf, since softcap(-inf) is finite. It is
+ * -inf where the target is the only entry. */
 static void find_origin(flp_row_statistics *part, const found_targets *found, float softcap, int count)
 {
     for (int i = 0; i < FLP_LANE_VECTORS; i++)
@@ -92,7 +94,7 @@ void flp_row_statistics_add_by(int width, flp_row_statistics *statistics, const 
 
 /* ---- merging ---- */
 
-/* The sums of one part of a row, counted from another origin. Without an origin of their own they are 0 or NaN, wherever they are counted from. */
+/* Converts the sums of one part of a row from the origin `from` to the origin `to`. Where `from` is -inf the sums are 0 or NaN, with any origin. */
 static void move_origin(double *sum, double *moment, float from, float to, double scale)
 {
     double change = ((double)from - to) * scale, power = exp2(change);

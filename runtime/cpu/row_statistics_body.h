@@ -1,4 +1,4 @@
-/* The loops of row_statistics.c over a chunk's logits, included once for each width of vectors, whose bits are the same. No include guard. */
+/* The loops of row_statistics.c over a chunk's logits, included once for each vector width; all widths give the same bits. No include guard. */
 #define VECTORS (FLP_LANES / WIDTH)
 
 TARGET static inline FLP_FLOATS FLP_OF_WIDTH(soften)(FLP_FLOATS z, float softcap)
@@ -6,7 +6,7 @@ TARGET static inline FLP_FLOATS FLP_OF_WIDTH(soften)(FLP_FLOATS z, float softcap
     return softcap > 0 ? softcap * FLP_MATH(tanh)(z * (1 / softcap)) : z;
 }
 
-/* Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop. */
+/* Inlined once with a softcap and once without: where softcap is the constant 0, the compiler removes the tanh from the loop. */
 TARGET static inline __attribute__((always_inline)) void FLP_OF_WIDTH(add_bias_inline)(flp_row_statistics *part, const float *bias, float softcap,
                                                                                        float *logits, int count, int32_t first)
 {
@@ -28,7 +28,7 @@ TARGET static inline __attribute__((always_inline)) void FLP_OF_WIDTH(add_bias_i
     memcpy(part->largest_index.lane, index, sizeof index);
 }
 
-/* Adds the bias, finds the maxima, and softens in place. */
+/* Adds the bias to the logits, finds the largest ones, and applies the softcap in place. */
 TARGET static void FLP_OF_WIDTH(add_bias)(flp_row_statistics *part, const float *bias, float softcap, float *logits, int count, int32_t first)
 {
     if (softcap > 0)
@@ -37,7 +37,7 @@ TARGET static void FLP_OF_WIDTH(add_bias)(flp_row_statistics *part, const float 
         FLP_OF_WIDTH(add_bias_inline)(part, bias, 0, logits, count, first);
 }
 
-/* x 2^x, which is 0 at -inf and wherever 2^x is. */
+/* x 2^x; 0 at -inf, and wherever 2^x is 0. power: 2^x. */
 TARGET static inline FLP_FLOATS FLP_OF_WIDTH(moment_term)(FLP_FLOATS x, FLP_FLOATS power)
 {
     return power * FLP_MATH(select)(x < -127.0f, FLP_MATH(splat)(-127.0f), x);
@@ -49,7 +49,7 @@ TARGET static inline __attribute__((always_inline)) void FLP_OF_WIDTH(add_powers
     FLP_FLOATS origin[VECTORS], scale[VECTORS];
     memcpy(origin, part->origin.lane, sizeof origin);
     memcpy(scale, transform->scale.lane, sizeof scale);
-    /* Without an origin all terms are -inf or NaN: counted from 0 they are 0 or NaN. */
+    /* Where the origin is -inf all logits are -inf or NaN: with 0 as origin their terms are 0 or NaN. */
     for (int i = 0; i < VECTORS; i++)
         origin[i] = FLP_MATH(select)(origin[i] > -INFINITY, origin[i], FLP_MATH(splat)(0));
     for (int begin = 0; begin < count; begin += TERMS_IN_FLOAT) {

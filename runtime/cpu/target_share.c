@@ -1,4 +1,4 @@
-/* A row's target beside its other entries. */
+/* Computes a row's logp, lse and entropy from its target and the sums over its other entries. */
 #include "cpu/target_share.h"
 
 #include <float.h>
@@ -10,7 +10,7 @@ static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309
 
 static double positive(double entropy)
 {
-    return entropy < 0 ? 0 : entropy; /* below 0 by the difference's rounding only; NaN stays */
+    return entropy < 0 ? 0 : entropy; /* only the rounding of the difference makes it negative; NaN stays */
 }
 
 flp_row_shares flp_row_shares_of_others(const flp_other_sums *others)
@@ -28,14 +28,15 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)
 {
     flp_row_shares row = flp_row_shares_of_others(others);
     const double d = !(target < INFINITY) ? NAN : others->origin == -INFINITY ? 0 : (target - others->origin) * others->scale;
-    const double u = row.log2_sum - d, among_others = row.entropy; /* u: log2 r */
+    const double u = row.log2_sum - d, among_others = row.entropy; /* u: log2 of the ratio r of target_share.h */
     const int leads = u < 0;
-    const double ratio = leads ? others->sum * exp2(-d) : exp2(-u), log_whole = log1p(ratio); /* beside the larger of both */
+    /* ratio: the smaller of target and others, divided by the larger; log_whole: log of both together, divided by the larger. */
+    const double ratio = leads ? others->sum * exp2(-d) : exp2(-u), log_whole = log1p(ratio);
     const double smaller = ratio / (1 + ratio), rest = leads ? smaller : 1 / (1 + ratio);
 
     if (others->sum == 0 && target == -INFINITY)
         return row;
-    if (leads) { /* the target is the row's origin: the row's sum is then near 1 */
+    if (leads) { /* the target becomes the row's origin, from which the row's sum is near 1 */
         row.origin = target;
         row.log2_sum = 0;
     }
@@ -53,12 +54,12 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale)
 {
     const double origin = lse / (scale * ln_2);
-    const int has_digits = fabs(lse * log2_e) < 0x1p23; /* so large, an lse in fp32 has none for the sum */
+    const int has_digits = fabs(lse * log2_e) < 0x1p23; /* from 2^23 on an lse in fp32 has no digits left for log2_sum */
     flp_row_shares row = { .origin = isfinite(lse) ? (float)fmax(fmin(origin, FLT_MAX), -FLT_MAX) : origin, .lse = lse, .entropy = entropy };
 
     row.log2_sum = has_digits ? lse * log2_e - row.origin * scale : 0;
     row.logp = ((target - row.origin) * scale - row.log2_sum) * ln_2;
-    if (!has_digits && row.logp > 0) /* by the rounding alone, which may be many powers */
+    if (!has_digits && row.logp > 0) /* only lse's rounding makes it positive, and that may be many powers of two */
         row.logp = 0;
     return row;
 }

@@ -1,31 +1,32 @@
-/* A row's target beside its other entries, whose terms alone are in the row's sum.
+/* A row's log-probability, lse and entropy, from its target and the sums over its other entries. These sums leave the target's term out.
  *
- * With r = (sum of the others) / (the target's term) the target's log-probability is -log1p(r): nothing cancels, however likely the target is. The
- * same ratio gives the row's log-sum and its entropy. KEEP IN STEP: target's share (templates/parts/target_share.cuh) */
+ * With r = (sum of the other entries' terms) / (the target's term) the target's log-probability is -log1p(r). No digits cancel, however likely the target is.
+ * The same ratio gives the row's lse and its entropy. KEEP IN STEP: target's share (templates/parts/target_share.cuh) */
 #ifndef FLP_CPU_TARGET_SHARE_H
 #define FLP_CPU_TARGET_SHARE_H
 
-/* Sums over the other entries: of 2^((z - origin) scale), and of that times the exponent. */
+/* Sums over the entries except the target, with d = (z - origin) scale. */
 typedef struct {
-    double origin; /* a logit, after the softcap; -inf: nothing but -inf */
-    double sum, moment;
-    double scale; /* log2(e) / temperature */
+    double origin;      /* a logit, after the softcap; -inf: all these entries are -inf */
+    double sum, moment; /* sum of 2^d; sum of d 2^d */
+    double scale;       /* log2(e) / temperature */
 } flp_other_sums;
 
 typedef struct {
-    double origin;   /* a logit */
-    double log2_sum; /* of 2^((z - origin) scale), target and all */
-    double lse, entropy, logp;
+    double origin;             /* a logit, after the softcap */
+    double log2_sum;           /* log2 of the sum of 2^((z - origin) scale) over all entries, the target included */
+    double lse, entropy, logp; /* natural logarithms */
 } flp_row_shares;
 
-/* A row without a target: logp is NaN. */
+/* For a row without a target: `others` are all its entries, and logp is NaN. */
 flp_row_shares flp_row_shares_of_others(const flp_other_sums *others);
-/* target: its logit, after the softcap. */
+/* For a row with a target. target: its logit, after the softcap. */
 flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target);
-/* For a row whose lse, and perhaps entropy, is known. The origin is a float. logp follows from lse. */
+/* For a row whose lse is known, and its entropy where the caller uses it. origin is lse in units of logits, rounded to a float; logp is computed from target
+ * and lse, and is NaN where target is NaN. */
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale);
 
-/* A row's own temperature: outside the bounds of params/types.h it counts as the nearest of them. */
+/* Clamps a row's own temperature to FLP_LEAST_TEMPERATURE .. FLP_MOST_TEMPERATURE (params/types.h). */
 double flp_row_temperature_within_bounds(double temperature);
 
 /* log2(e) / temperature. */

@@ -22,13 +22,13 @@ typedef struct {
 
 struct flp_thread_pool {
     int threads;
-    int started;          /* workers that run; written under `turn` */
-    pid_t process;        /* that started them: a forked child has none */
-    pthread_mutex_t turn; /* held by the caller whose run it is */
-    pthread_mutex_t lock; /* guards what follows, but for next */
+    int started;          /* workers that were started; written while `turn` is held */
+    pid_t process;        /* the process that created the pool: a forked child has no workers */
+    pthread_mutex_t turn; /* held by the caller of flp_thread_pool_run for the whole run */
+    pthread_mutex_t lock; /* guards the fields below, except next */
     pthread_cond_t work, done;
     uint64_t generation; /* counts runs; a worker joins each at most once */
-    int active;          /* workers inside the current run */
+    int active;          /* workers that run tasks of the current run */
     int stopping;
     int64_t count;
     void (*task)(void *data, int64_t index, int thread);
@@ -92,7 +92,7 @@ static void *worker_main(void *argument)
         if (pool->stopping)
             break;
         seen = pool->generation;
-        /* Woken too late for a run that is over: its task may be gone. */
+        /* This worker woke after the run had ended: the task's data may no longer exist. */
         if (pool->task == NULL)
             continue;
         pool->active++;
@@ -106,7 +106,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* The host's signal handlers stay on the host's threads. */
+/* Workers block all signals, so that the application's signal handlers run on its own threads only. */
 static void start_workers(flp_thread_pool *pool, int wanted)
 {
     if (pool->started >= wanted)

@@ -1,4 +1,4 @@
-/* Reads and runs token losses. */
+/* Parses and runs the program of a token loss. */
 #include "cpu/token_program.h"
 #include "base/status.h"
 #include <inttypes.h>
@@ -11,14 +11,14 @@ static const char *const statistics[FLP_TOKEN_STATISTICS] = { "logp", "lse", "en
 static const struct {
     const char *name;
     flp_token_operation operation;
-    int operands; /* values */
+    int operands; /* how many values it takes */
 } operations[] = {
     { "add", FLP_TOKEN_ADD, 2 }, { "sub", FLP_TOKEN_SUB, 2 },       { "mul", FLP_TOKEN_MUL, 2 },     { "div", FLP_TOKEN_DIV, 2 },
     { "neg", FLP_TOKEN_NEG, 1 }, { "exp", FLP_TOKEN_EXP, 1 },       { "log", FLP_TOKEN_LOG, 1 },     { "min", FLP_TOKEN_MIN, 2 },
     { "max", FLP_TOKEN_MAX, 2 }, { "select", FLP_TOKEN_SELECT, 4 }, { "guard", FLP_TOKEN_GUARD, 2 },
 };
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static double number_of(int64_t bits)
 {
@@ -130,7 +130,7 @@ flp_status flp_token_program_parse(const char *text, flp_token_program *program)
 
 /* ---- running ---- */
 
-/* The first of two equal numbers; NaN if one is. */
+/* The first one where both are equal; NaN where one of them is NaN. */
 static double smaller(double a, double b)
 {
     return b < a || isnan(b) ? b : a;

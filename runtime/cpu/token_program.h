@@ -1,13 +1,14 @@
-/* A token loss on the host: which inputs it takes, and the operations that give a token's loss and its derivatives.
+/* The program of a token loss for the CPU path: the inputs and parameters that it takes, and the operations that compute a token's loss and its derivatives.
  *
- * Its text is the generator's, a line an item: "identity TEXT", "input NAME", "parameter NAME DEFAULT", "value OPERATION OPERANDS", "result NAME VALUE".
- * A value is made of values before it; constants are an fp64's bits. What gen/token_loss.lua writes otherwise is refused. */
+ * gen/token_loss.lua writes it as text, with one item on each line: "identity TEXT", "input NAME", "parameter NAME DEFAULT", "value OPERATION OPERANDS",
+ * "result NAME VALUE". Values are numbered from 0; the operands of a value are earlier values. A constant is written as the bits of an fp64, as an integer. Any
+ * other line is refused. */
 #ifndef FLP_CPU_TOKEN_PROGRAM_H
 #define FLP_CPU_TOKEN_PROGRAM_H
 #include "fusedlogp.h"
 #include "params/token_loss.h"
 
-/* What a loss depends on. The first four have derivatives. */
+/* What a loss may depend on. The first four (FLP_TOKEN_DERIVATIVES) have derivatives. */
 typedef enum {
     FLP_TOKEN_LOGP,
     FLP_TOKEN_LSE,
@@ -38,23 +39,23 @@ typedef enum {
 
 typedef struct {
     flp_token_operation operation;
-    int operand[4]; /* values before this one; of a statistic, an input or a parameter its index first */
+    int operand[4]; /* numbers of earlier values; for a statistic, an input or a parameter the first is its index */
     double constant;
 } flp_token_value;
 
 typedef struct {
-    char identity[64]; /* of its arithmetic */
+    char identity[64]; /* numeric identity of its arithmetic */
     int inputs, parameters, values;
     char input[FLP_TOKEN_INPUTS][FLP_TOKEN_LOSS_NAME_BYTES];
     char parameter[FLP_TOKEN_PARAMETERS][FLP_TOKEN_LOSS_NAME_BYTES];
     double default_value[FLP_TOKEN_PARAMETERS];
     int uses[FLP_TOKEN_STATISTICS];        /* 1: the loss or a derivative depends on it */
-    int loss;                              /* the value that it is */
-    int derivative[FLP_TOKEN_DERIVATIVES]; /* by a statistic; -1: 0 */
+    int loss;                              /* the number of the value that is the loss */
+    int derivative[FLP_TOKEN_DERIVATIVES]; /* for each statistic the number of the value that is the derivative by it; -1: the derivative is 0 */
     flp_token_value value[FLP_TOKEN_VALUES];
 } flp_token_program;
 
-/* FLP_INTERNAL: which line is malformed. */
+/* FLP_INTERNAL: a line is malformed or too long (the message names it), or there is no loss. FLP_BAD_ARGUMENT: more than FLP_TOKEN_VALUES values. */
 flp_status flp_token_program_parse(const char *text, flp_token_program *program);
 
 typedef struct {

@@ -3,14 +3,14 @@
 #define FLP_CPU_VECTOR_MATH_H
 #include <stdint.h>
 
-/* Explicit vectors, for compilers vectorise such loops at different levels of optimisation, if at all. 16 bytes are what
- * every 64-bit target passes in registers; 64 are AVX-512's, with the same bits. Comparisons give all ones or 0 in each lane. */
+/* Explicit vectors, because compilers vectorise such loops at different optimisation levels, if at all. Every 64-bit target passes vectors of 16 bytes in
+ * registers; vectors of 64 bytes are for AVX-512, and give the same bits. A comparison gives all ones or 0 in each lane. */
 typedef float flp_float4 __attribute__((vector_size(16)));
 typedef int32_t flp_int4 __attribute__((vector_size(16)));
 typedef uint32_t flp_uint4 __attribute__((vector_size(16)));
 
-/* For what is compiled once for each width, in files that are included with WIDTH and TARGET defined: its types, functions of vectors of such floats and
- * integers, and the width's own name of a function. */
+/* For code that is compiled once for each vector width, in files that are included with WIDTH and TARGET defined: the vector types of this width, the names of
+ * functions of such vectors (FLP_MATH of floats, FLP_INT_MATH of integers), and a function's name with the width appended (FLP_OF_WIDTH). */
 #define FLP_JOIN_NAMES(a, b) a##b
 #define FLP_JOIN(a, b) FLP_JOIN_NAMES(a, b)
 #define FLP_FLOATS FLP_JOIN(flp_float, WIDTH)
@@ -26,10 +26,10 @@ typedef int32_t flp_int16 __attribute__((vector_size(64), aligned(16)));
 typedef uint32_t flp_uint16 __attribute__((vector_size(64), aligned(16)));
 
 #define FLP_WIDE_TARGET __attribute__((target("avx512f")))
-/* A function as FLP_OF_WIDTH named it, for vectors of so many floats. */
+/* The function that FLP_OF_WIDTH named for vectors of `width` floats. */
 #define FLP_BY_WIDTH(width, function) ((width) == 16 ? function##_16 : function##_4)
 
-/* This processor's. */
+/* Floats in the widest vector that this processor supports: 16 or 4. */
 static inline int flp_vector_width(void)
 {
     return __builtin_cpu_supports("avx512f") ? 16 : 4;

@@ -1,10 +1,10 @@
-/* Functions of vectors of WIDTH floats, included by cpu/vector_math.h once for each width. No include guard. TARGET: the functions' attributes. */
+/* Functions of vectors of WIDTH floats, included by cpu/vector_math.h once for each width. TARGET: the functions' attributes. No include guard. */
 TARGET static inline FLP_FLOATS FLP_MATH(splat)(float value)
 {
     return value - (FLP_FLOATS){ 0 }; /* -0 stays -0 */
 }
 
-/* Lanes of `yes` where mask is all ones, else of `no`. */
+/* In each lane `yes` where the mask is all ones, `no` where it is 0. */
 TARGET static inline FLP_INTS FLP_INT_MATH(select)(FLP_INTS mask, FLP_INTS yes, FLP_INTS no)
 {
     return (mask & yes) | (~mask & no);
@@ -16,8 +16,8 @@ TARGET static inline FLP_FLOATS FLP_MATH(select)(FLP_INTS mask, FLP_FLOATS yes, 
 }
 
 /* 2^x for x <= 127, within 1.25 ulp; 0 below 2^-126; NaN for NaN. libm's exp2f is no better and takes a call per element.
- * x = n + f with n = rint(x), by adding and taking away 1.5 * 2^23, whose low bits then hold n; 2^f by a polynomial
- * with the least relative error on [-0.5, 0.5] (2.0e-9, own fit), 2^n by its exponent field. */
+ * x = n + f with n = rint(x): x + 1.5 * 2^23 has n in its low bits, and subtracting 1.5 * 2^23 again gives n as a float. 2^f is a
+ * polynomial with the least relative error on [-0.5, 0.5] (2.0e-9, own fit); 2^n is made by its exponent field. */
 TARGET static inline FLP_FLOATS FLP_MATH(exp2)(FLP_FLOATS x)
 {
     const FLP_FLOATS shift = FLP_MATH(splat)(12582912.0f);
@@ -33,8 +33,8 @@ TARGET static inline FLP_FLOATS FLP_MATH(exp2)(FLP_FLOATS x)
     return (FLP_FLOATS)(~(x < -126.0f) & (FLP_INTS)(p * power));
 }
 
-/* tanh x within 2 ulp. Near 0 an odd polynomial (least relative error on |x| < 0.625: 4.1e-9, own fit), else
- * 1 - 2 / (e^(2 |x|) + 1), which cancels little there; from 10 on it is 1. */
+/* tanh x within 2 ulp. For |x| < 0.625 it is an odd polynomial (least relative error there: 4.1e-9, own fit), else
+ * 1 - 2 / (e^(2 |x|) + 1), which cancels few digits there; from 10 on it is 1. */
 TARGET static inline FLP_FLOATS FLP_MATH(tanh)(FLP_FLOATS x)
 {
     const FLP_INTS sign_bit = (FLP_INTS)FLP_MATH(splat)(-0.0f);
@@ -50,7 +50,7 @@ TARGET static inline FLP_FLOATS FLP_MATH(tanh)(FLP_FLOATS x)
     return FLP_MATH(select)(a < 0.625f, near, (FLP_FLOATS)((FLP_INTS)far | sign));
 }
 
-/* 1 - tanh(x)^2 without the cancellation where the tanh is near 1. */
+/* 1 - tanh(x)^2, computed without cancellation where tanh(x) is near 1. */
 TARGET static inline FLP_FLOATS FLP_MATH(tanh_slope)(FLP_FLOATS x)
 {
     FLP_FLOATS magnitude = (FLP_FLOATS)((FLP_INTS)x & 0x7fffffff);

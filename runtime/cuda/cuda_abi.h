@@ -1,5 +1,5 @@
 /* The few declarations of the CUDA driver API that the library uses, so that no toolkit is needed to build it.
- * tests/runtime/test_cuda_abi.c brings the real cuda.h, defines FLP_CUDA_TYPES_DECLARED and compares it with the lists below. */
+ * tests/runtime/test_cuda_abi.c includes the real cuda.h, defines FLP_CUDA_TYPES_DECLARED and compares cuda.h with the lists below. */
 #ifndef FLP_CUDA_CUDA_ABI_H
 #define FLP_CUDA_CUDA_ABI_H
 #include <stddef.h>
@@ -55,18 +55,18 @@
     X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                                             \
     X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)
 
-/* Bytes: CUDA 12's cuda.h says 64, CUDA 13's 128. */
+/* Alignment of CUtensorMap in bytes: 64 in CUDA 12's cuda.h, 128 in CUDA 13's. */
 #define FLP_CUDA_TENSOR_MAP_ALIGNMENT 128
 
 #ifndef FLP_CUDA_TYPES_DECLARED
-#define CU_STREAM_LEGACY ((CUstream)0x1)     /* the default stream that NULL names, */
-#define CU_STREAM_PER_THREAD ((CUstream)0x2) /* and the one of each thread */
+#define CU_STREAM_LEGACY ((CUstream)0x1)     /* the default stream that NULL stands for */
+#define CU_STREAM_PER_THREAD ((CUstream)0x2) /* the default stream of each thread */
 enum {
 #define FLP_CUDA_ENUM(name, value) name = value,
     FLP_CUDA_CONSTANTS(FLP_CUDA_ENUM)
 #undef FLP_CUDA_ENUM
 };
-/* Enumerations of the API: a C int in its calls. */
+/* Enumerations of the API, which its functions take as a C int. */
 typedef int CUresult, CUdevice_attribute, CUfunction_attribute, CUstreamCaptureStatus;
 typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill;
 typedef int CUdevice;
@@ -98,8 +98,8 @@ typedef struct {
 } CUlaunchConfig;
 #endif
 
-/* X(field, symbol, parameters): the table flp_driver is made of. `symbol` is the name that the
- * shared object exports (the _v2 of a versioned function where cuda.h maps to it). */
+/* X(field, symbol, parameters): the functions that flp_driver has a field for. `symbol` is the name that the
+ * shared object exports (for a versioned function the _v2 name, where cuda.h maps to that). */
 #define FLP_DRIVER_FUNCTIONS(X)                                                                                                                             \
     X(init, cuInit, (unsigned flags))                                                                                                                       \
     X(driver_version, cuDriverGetVersion, (int *version))                                                                                                   \
@@ -142,9 +142,10 @@ typedef struct {
     X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                                                                        \
     X(event_synchronize, cuEventSynchronize, (CUevent event))                                                                                               \
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))
-/* Their fields are NULL where the driver does not have them. Without cuOccupancyMaxActiveClusters a cluster counts as its blocks. Without
- * cuTensorMapEncodeTiled no sm_90a path is offered; without cuDeviceGetPCIBusId NVML is not asked of a device; without cuFuncLoad (driver 12.4) a
- * lazily loaded kernel is loaded by its first launch. */
+/* Functions that a driver may lack; their fields are then NULL. Without cuOccupancyMaxActiveClusters the number of resident clusters is estimated from the
+ * number of resident blocks. Without cuLaunchKernelEx a launch does not overlap the kernel before it. Without cuTensorMapEncodeTiled kernels that take tensor
+ * maps are not chosen. Without cuDeviceGetPCIBusId a device has no NVML handle. Without cuFuncLoad (driver 12.4) a lazily loaded kernel is loaded by its first
+ * launch. */
 #define FLP_DRIVER_OPTIONAL_FUNCTIONS(X)                                                                                                      \
     X(device_bus, cuDeviceGetPCIBusId, (char *bus, int bytes, CUdevice device))                                                               \
     X(function_load, cuFuncLoad, (CUfunction function))                                                                                       \

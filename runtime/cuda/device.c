@@ -1,5 +1,5 @@
-/* Facts of the devices, the context that is current in this thread, and device memory that the library owns, which is freed from wherever its owner
- * is destroyed. */
+/* Facts of the devices, the context that is current in this thread, and device memory that the library owns. Such memory can be freed whichever context is
+ * current when its owner is destroyed. */
 #include "cuda/device.h"
 
 #include <inttypes.h>
@@ -54,7 +54,7 @@ flp_status flp_device_current_id(unsigned long long *context_id)
 
 flp_status flp_device_current(flp_device *device)
 {
-    /* Asking for the facts costs microseconds: keep those of this thread's last context. */
+    /* Asking the driver for the facts costs microseconds, so those of this thread's last context are kept. */
     static _Thread_local flp_device last;
     static _Thread_local unsigned last_generation;
     const flp_driver *driver;

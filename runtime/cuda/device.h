@@ -10,27 +10,27 @@ typedef struct {
     flp_device_facts facts;
 } flp_device;
 
-/* FLP_NO_DRIVER; FLP_WRONG_CONTEXT: no context is current. */
+/* The device and context that are current in this thread. FLP_NO_DRIVER; FLP_WRONG_CONTEXT: no context is current; FLP_FORKED. */
 flp_status flp_device_current(flp_device *device);
-/* Its context's id alone, which a dispatch asks for each time. Errors as flp_device_current. */
+/* The id of the current context alone, which each dispatch needs. Errors as flp_device_current. */
 flp_status flp_device_current_id(unsigned long long *context_id);
-/* Makes owner's context current, whichever was, for what is to be freed in it; *left gets that one for flp_device_leave.
- * 0 where owner's is gone (what was in it went with it) or the process has forked: nothing is to be done then. */
+/* Makes owner's context current, so that what belongs to it can be freed; *left receives the context that was current, which flp_device_leave restores.
+ * Returns 1; or 0 where owner's context no longer exists (what belonged to it was freed with it) or the process has forked: the caller then frees nothing. */
 int flp_device_enter(const flp_device *owner, CUcontext *left);
 void flp_device_leave(CUcontext left);
-/* Waits for all work in the context that is current. FLP_CAPTURING, FLP_CUDA_FAILED. */
+/* Waits for all work in the current context. FLP_CAPTURING, FLP_CUDA_FAILED. */
 flp_status flp_device_synchronize(void);
-/* 1 while stream is being captured, 0 otherwise. */
+/* *capturing = 1 while the stream is being captured, else 0. */
 flp_status flp_device_is_capturing(CUstream stream, int *capturing);
 
-/* In the CUDA context that is current. what: whose memory it is, for the message. FLP_OUT_OF_MEMORY, FLP_CUDA_FAILED, FLP_CAPTURING. */
+/* Allocates device memory in the current CUDA context. what: what the memory is for, in the message. FLP_OUT_OF_MEMORY, FLP_CUDA_FAILED, FLP_CAPTURING. */
 flp_status flp_device_memory_allocate(int64_t bytes, const char *what, CUdeviceptr *pointer);
 
-/* Frees what was allocated in owner's context, whichever is current here; nothing where that context is gone (its memory
- * went with it) or the process has forked. pointer may be 0. */
+/* Frees memory that was allocated in owner's context, whichever context is current in this thread. Does nothing where owner's context no longer exists (its
+ * memory was freed with it) or the process has forked. pointer may be 0. */
 void flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer);
 
-/* On a stream of its own, so that it meets neither the caller's streams nor their captures; waits until it is done.
- * Exactly one of to_host and from_host is given. */
+/* Copies bytes from device memory to to_host, or from from_host to device memory; exactly one of the two is not NULL. Returns when the copy is done. It uses
+ * a stream of its own, so that it neither waits for the caller's streams nor disturbs a capture of them. */
 flp_status flp_device_memory_copy(CUdeviceptr device, void *to_host, const void *from_host, size_t bytes);
 #endif

@@ -1,4 +1,4 @@
-/* Loads libcuda once for the process and turns its results into statuses. */
+/* Loads libcuda once for the process, and converts its CUresult values to flp_status. */
 #include "cuda/driver.h"
 
 #include <pthread.h>
@@ -12,9 +12,9 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 flp_driver flp_driver_loaded;
 atomic_uint flp_driver_generation; /* written under the mutex */
-static unsigned forked_generation; /* of the driver that the parent of this process had initialised; 0: none */
+static unsigned forked_generation; /* generation of the driver that this process's parent had initialised before the fork; 0: none */
 
-/* A fork handler costs a call nothing; comparing getpid() would cost it a system call. */
+/* Fork handlers detect a fork at no cost for calls of the library; comparing getpid() would cost each call a system call. */
 static void lock_before_fork(void)
 {
     flp_mutex_lock(&mutex);
@@ -109,7 +109,7 @@ static flp_status load_once(unsigned generation)
     return status;
 }
 
-/* A driver that did not load is looked for again at the next call: it may have been installed or started since. */
+/* After a failure the next call looks for the driver again, because it may have been installed or started since. */
 flp_status flp_driver_load(const flp_driver **driver)
 {
     flp_status status;

@@ -1,4 +1,4 @@
-/* libcuda by dlopen at first use: a table of its functions, and errors with its texts. */
+/* libcuda, loaded by dlopen at first use: a table of its functions, and error messages with its texts. */
 #ifndef FLP_CUDA_DRIVER_H
 #define FLP_CUDA_DRIVER_H
 #include "cuda/cuda_abi.h"
@@ -13,16 +13,17 @@ typedef struct {
     int version; /* e.g. 13000 */
 } flp_driver;
 
-/* The loaded and initialised driver; loads it once for the process. The lib itself stays loaded.
- * FLP_NO_DRIVER: not found, too old (names the missing symbol), cuInit failed, or no device. FLP_FORKED: this process was
- * forked from one that had initialised it. */
+/* The loaded and initialised driver; the first call of the process loads it. libcuda is never unloaded.
+ * FLP_NO_DRIVER: not found, too old (the message names the missing symbol), cuInit failed, or no device. FLP_FORKED: this process was
+ * forked from one that had initialised the driver. */
 static inline flp_status flp_driver_get(const flp_driver **driver);
 
-/* FLP_OK for CUDA_SUCCESS; else the status that fits (OUT_OF_MEMORY, WRONG_CONTEXT, CAPTURING, CUDA_FAILED) with the message
- * "<what>: CUDA_ERROR_NAME (text)". */
+/* FLP_OK for CUDA_SUCCESS; else the status that fits (OUT_OF_MEMORY, NO_DRIVER, WRONG_CONTEXT, CAPTURING, CUDA_FAILED) with the message
+ * "<what>: CUDA_ERROR_NAME (text, number)". */
 static inline flp_status flp_driver_check(const flp_driver *driver, CUresult result, const char *what);
 
-/* What flp_driver_get looks at in each call: the driver, and the number of the loader that it came by; 0: there is none, or this is a forked child. */
+/* What flp_driver_get reads in each call: the driver, and the flp_library_generation() that it was loaded under. 0: no driver is loaded, or this process is a
+ * forked child. */
 extern flp_driver flp_driver_loaded;
 extern atomic_uint flp_driver_generation;
 flp_status flp_driver_load(const flp_driver **driver);
@@ -34,7 +35,7 @@ static inline flp_status flp_driver_get(const flp_driver **driver)
     return FLP_OK;
 }
 
-/* result: not CUDA_SUCCESS. */
+/* As flp_driver_check, for a result that is not CUDA_SUCCESS. */
 flp_status flp_driver_fail(const flp_driver *driver, CUresult result, const char *what);
 static inline flp_status flp_driver_check(const flp_driver *driver, CUresult result, const char *what)
 {

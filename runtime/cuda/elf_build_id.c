@@ -41,7 +41,7 @@ static size_t round_up(size_t value, size_t alignment)
     return (value + alignment - 1) / alignment * alignment;
 }
 
-/* Notes follow each other: header, name, descriptor, the latter two padded to the segment's alignment. */
+/* Finds the build id among the notes. Each note is a header, a name and a descriptor; name and descriptor are padded to the segment's alignment. */
 static int find_id(const unsigned char *notes, size_t count, size_t alignment, char *hex, size_t bytes)
 {
     size_t at = 0;

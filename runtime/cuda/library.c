@@ -1,4 +1,4 @@
-/* The loader that driver and NVRTC come through: dlopen, or a test's fake. */
+/* The loader of shared libraries (libcuda, NVRTC, NVML, NCCL): dlopen, or a test's fake. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr */
 #endif
@@ -10,7 +10,7 @@
 
 #include "base/mutex.h"
 
-/* Never closed: the driver and NVRTC keep threads and exit handlers. */
+/* Libraries are never closed, because the driver and NVRTC leave threads and exit handlers behind. */
 static void *open_shared(const char *name)
 {
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);

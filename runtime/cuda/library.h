@@ -1,4 +1,4 @@
-/* dlopen behind one table, which tests replace by a fake. */
+/* A table of the dlopen functions, which tests replace by a fake, and loading a library once. */
 #ifndef FLP_CUDA_LIBRARY_H
 #define FLP_CUDA_LIBRARY_H
 #include <pthread.h>
@@ -9,31 +9,32 @@
 typedef struct {
     void *(*open)(const char *name);                  /* NULL when not found */
     void *(*symbol)(void *library, const char *name); /* NULL when not found */
-    const char *(*error)(void);                       /* why the last open or symbol of this thread failed */
-    int (*readable)(const char *path);                /* 1: a file that may be read lies there */
+    const char *(*error)(void);                       /* why this thread's last failed open or symbol failed */
+    int (*readable)(const char *path);                /* 1: there is a file at path that may be read */
     const char *(*origin)(void *symbol);              /* the file that a symbol was loaded from, or NULL */
 } flp_library_loader;
 
-/* The loader in use; dlopen's unless a test replaced it. */
+/* The loader in use: dlopen, unless a test has replaced it. */
 const flp_library_loader *flp_library_loader_get(void);
 
-/* For tests, before first use of driver and nvrtc; also makes flp_driver_get and flp_nvrtc_find forget what they loaded. NULL: dlopen.
+/* For tests: replaces the loader; NULL: dlopen. The driver, NVRTC, NVML and NCCL count as not loaded afterwards, and are loaded again at their next use.
  * No other thread may be inside the library. */
 void flp_library_loader_set(const flp_library_loader *loader);
 
-/* How often the loader was set: what was loaded under another number is forgotten. */
-extern atomic_uint flp_library_loaders; /* this number; read by the function alone */
+/* The loader's generation: 1, and one more for each flp_library_loader_set. A library that was loaded under another generation counts as not loaded. */
+extern atomic_uint flp_library_loaders; /* the generation; only flp_library_generation reads it */
 static inline unsigned flp_library_generation(void)
 {
     return atomic_load_explicit(&flp_library_loaders, memory_order_acquire);
 }
 
-/* What one library's functions are kept in: zeroed, but for its mutex. */
+/* Whether one library has been loaded. Initialise the mutex by PTHREAD_MUTEX_INITIALIZER and the rest with zeros. */
 typedef struct {
     pthread_mutex_t mutex;
-    unsigned generation;
+    unsigned generation; /* that it was loaded under; 0: not loaded */
 } flp_library_once;
 
-/* Calls load once for each loader, but for one that failed: what is missing is looked for at each call, as it may be installed while the process runs. */
+/* Calls load, unless a call of it has succeeded under the current generation. After a failure the next call tries again, because the library may be installed
+ * while the process runs. Returns the status of load, or FLP_OK. */
 flp_status flp_library_load_once(flp_library_once *once, flp_status (*load)(void));
 #endif

@@ -8,7 +8,7 @@
 
 static flp_nccl loaded;
 
-/* By its name within, the loader gives the one that the process has, wherever that came from. */
+/* libnccl.so.2 is NCCL's SONAME. Where the process has an NCCL loaded, dlopen of that name returns it, whatever path it was loaded from. */
 static flp_status load(void)
 {
     const flp_library_loader *loader = flp_library_loader_get();

@@ -1,4 +1,4 @@
-/* NCCL by dlopen: the one that the process has loaded, of which the caller has a communicator. */
+/* NCCL by dlopen. It is the NCCL that the process has loaded already, because the caller's communicator belongs to that one. */
 #ifndef FLP_CUDA_NCCL_H
 #define FLP_CUDA_NCCL_H
 #include "cuda/nccl_abi.h"

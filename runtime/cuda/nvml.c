@@ -1,4 +1,4 @@
-/* Loads NVML at first use, and asks it. */
+/* Loads NVML at first use and queries it. */
 #include "cuda/nvml.h"
 
 #include <stddef.h>

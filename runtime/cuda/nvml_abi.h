@@ -1,5 +1,5 @@
-/* The few declarations of NVML, the management library that comes with the driver. tests/runtime/test_cuda_abi.c brings the real nvml.h, defines
- * FLP_NVML_TYPES_DECLARED and compares it with the lists below. */
+/* The few declarations that the library uses of NVML, the management library that comes with the driver. tests/runtime/test_cuda_abi.c includes the real
+ * nvml.h, defines FLP_NVML_TYPES_DECLARED and compares nvml.h with the lists below. */
 #ifndef FLP_CUDA_NVML_ABI_H
 #define FLP_CUDA_NVML_ABI_H
 
@@ -14,7 +14,7 @@ enum {
     FLP_NVML_CONSTANTS(FLP_NVML_ENUM)
 #undef FLP_NVML_ENUM
 };
-typedef int nvmlReturn_t, nvmlClockType_t; /* enumerations: a C int in its calls */
+typedef int nvmlReturn_t, nvmlClockType_t; /* enumerations, which its functions take as a C int */
 typedef struct nvmlDevice_st *nvmlDevice_t;
 #endif
 

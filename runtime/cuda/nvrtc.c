@@ -19,8 +19,8 @@ typedef struct {
 
 enum { LARGEST_OPTIONS = 30, MESSAGE_LOG_LINES = 12 };
 
-/* NVRTC opens libnvrtc-builtins by its bare name and carries no run path, so the loader finds the one beside it only when that
- * is loaded already. Where it lies elsewhere the loader may know it: then NVRTC itself finds it, or says that it does not. */
+/* Loads libnvrtc-builtins from NVRTC's folder. NVRTC opens it by its bare name and has no run path, so the dynamic loader would not find it there unless it
+ * is loaded already. Where that folder does not have it, the loader may find it elsewhere when NVRTC opens it; else NVRTC reports the error. */
 static void load_builtins(const flp_library_loader *loader, const flp_nvrtc_facts *facts, const nvrtc_table *table)
 {
     const char *slash = strrchr(facts->path, '/');
@@ -82,7 +82,7 @@ static flp_status failed(const nvrtc_table *table, nvrtcResult result, const cha
     return flp_status_fail(result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED, "%s: %s", what, table->error_string(result));
 }
 
-/* One of the program's three texts. size counts the 0 byte of PTX and log; the cubin gets one too. */
+/* Fetches the program's log, cubin or PTX into malloc'ed *bytes. The sizes of PTX and log include their 0 byte; a 0 byte is added after the cubin too. */
 static flp_status fetch(const nvrtc_table *table, nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
                         nvrtcResult (*get)(nvrtcProgram, char *), const char *what, char **bytes, size_t *count)
 {
@@ -98,7 +98,7 @@ static flp_status fetch(const nvrtc_table *table, nvrtcProgram program, nvrtcRes
     return result == NVRTC_SUCCESS ? FLP_OK : failed(table, result, what);
 }
 
-/* The log's first lines and the options; the whole log is the caller's. */
+/* Reports a failed compilation: the message has the options and the first lines of the log. The caller gets the whole log in its output. */
 static flp_status rejected(const nvrtc_table *table, nvrtcResult result, const char *name, int option_count, const char *const *options, const char *log)
 {
     flp_status status = result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED;
@@ -131,14 +131,14 @@ static flp_status compile(const nvrtc_table *table, nvrtcProgram program, const 
     return status;
 }
 
-/* "sm_90a": 90. A GPU newer than NVRTC is one that it does not list. */
+/* FLP_NO_NVRTC where the architecture's number (90 of "sm_90a") is not among those that NVRTC lists, as for a GPU that is newer than NVRTC. */
 static flp_status check_arch(const nvrtc_table *table, const char *arch)
 {
     const int wanted = atoi(arch + strcspn(arch, "0123456789"));
     int count = 0, known = 0, newest = 0, *archs;
 
     if (table->arch_count(&count) != NVRTC_SUCCESS || count < 1)
-        return FLP_OK; /* the compilation says it */
+        return FLP_OK; /* the compilation reports the error */
     archs = calloc((size_t)count, sizeof(*archs));
     if (!archs)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for NVRTC's architectures");
@@ -156,8 +156,9 @@ static flp_status check_arch(const nvrtc_table *table, const char *arch)
                            table->major, table->minor, arch, newest);
 }
 
-/* Whether it knows -minimal, which leaves out what no kernel names: textures, launches on the device, the CUDA runtime's types. NVRTC 13.0 makes the same
- * cubins of a step's ten kernels with it and without. A cache's key needs no word of it: the build, which the key has, decides. */
+/* 1: this NVRTC has the option -minimal, which leaves out what no kernel uses: textures, launches on the device, the CUDA runtime's types. NVRTC 13.0 makes
+ * the same cubins of a step's ten kernels with the option and without it. The cache key does not name the option, because NVRTC's build, which the key has,
+ * decides whether it is used. */
 static int knows_minimal(const nvrtc_table *table)
 {
     return table->major > 12 || (table->major == 12 && table->minor >= 4);

@@ -1,5 +1,5 @@
-/* The few declarations of NVRTC that the library uses. tests/runtime/test_cuda_abi.c brings the real nvrtc.h, defines
- * FLP_NVRTC_TYPES_DECLARED and compares it with the lists below. */
+/* The few declarations of NVRTC that the library uses. tests/runtime/test_cuda_abi.c includes the real nvrtc.h, defines
+ * FLP_NVRTC_TYPES_DECLARED and compares nvrtc.h with the lists below. */
 #ifndef FLP_CUDA_NVRTC_ABI_H
 #define FLP_CUDA_NVRTC_ABI_H
 #include <stddef.h>
@@ -16,11 +16,11 @@ enum {
     FLP_NVRTC_CONSTANTS(FLP_NVRTC_ENUM)
 #undef FLP_NVRTC_ENUM
 };
-typedef int nvrtcResult; /* an enumeration: a C int in its calls */
+typedef int nvrtcResult; /* an enumeration, which its functions take as a C int */
 typedef struct _nvrtcProgram *nvrtcProgram;
 #endif
 
-/* X(field, symbol, result type, parameters): the table that cuda/nvrtc.c fills. All are there since CUDA 11.2. */
+/* X(field, symbol, result type, parameters): the table that cuda/nvrtc.c fills. CUDA 11.2 and later have all of these functions. */
 #define FLP_NVRTC_FUNCTIONS(X)                                                                                                                        \
     X(version, nvrtcVersion, nvrtcResult, (int *major, int *minor))                                                                                   \
     X(arch_count, nvrtcGetNumSupportedArchs, nvrtcResult, (int *count))                                                                               \

@@ -1,4 +1,4 @@
-/* Finds libnvrtc as a file in the usual places, so that a warm start learns its build without loading 100 MiB. */
+/* Finds libnvrtc as a file in the usual places, so that a start with a filled kernel cache can identify NVRTC's build without loading 100 MiB. */
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so" };
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
-/* The environment variable in front, where one is named, must be set; %s stands for one directory of its value. A pattern
- * is expanded as the shell does. */
+/* The places, in the order in which they are searched. Where a place names an environment variable, that must be set, and %s stands for each directory of its
+ * colon-separated value in turn. Patterns are expanded as a shell expands them. */
 static const struct {
     const char *variable, *pattern;
 } places[] = {
@@ -43,11 +43,11 @@ static const struct {
 
 typedef struct {
     flp_nvrtc_facts *facts;
-    flp_text looked; /* places, for the message */
+    flp_text looked; /* the places searched, for the message */
     int found;
 } search;
 
-/* A file without a build id is known by the name that its links end at, which holds the version, and by its size. */
+/* Identifies a file without a build id by its name after symbolic links are resolved, which holds the version, and by its size. */
 static void name_build(const char *path, char *build, size_t bytes)
 {
     char *resolved = realpath(path, NULL);
@@ -115,7 +115,7 @@ static void look_at_place(search *search, const char *variable, const char *patt
     }
 }
 
-/* The loader also knows ld.so.cache and the program's own run path. */
+/* Loads libnvrtc by its bare name: the loader also searches ld.so.cache and the program's run path. */
 static void ask_loader(search *search)
 {
     const flp_library_loader *loader = flp_library_loader_get();

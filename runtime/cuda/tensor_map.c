@@ -1,4 +1,4 @@
-/* Checks a tensor map's description against the rules of cuTensorMapEncodeTiled, then encodes it. */
+/* Checks the description of a tensor map against the rules of cuTensorMapEncodeTiled, and encodes the map. */
 #include "cuda/tensor_map.h"
 
 #include <inttypes.h>
@@ -99,11 +99,12 @@ static flp_status check_and_encode(const flp_tensor_map_spec *spec, CUtensorMap 
     return encode(driver, spec, found.type, map);
 }
 
-/* The driver takes longer to encode one than a launch's parameters take to be made, and most calls ask for the maps of the call before. */
+/* A cache of this thread's recent maps. The driver takes longer to encode one map than the library takes to fill in a launch's parameters, and most calls need
+ * the same maps as the call before. */
 enum { RECENT_LOG2 = 4 };
 typedef struct {
     CUtensorMap map;
-    unsigned generation; /* the library's when it was encoded; 0: there is none */
+    unsigned generation; /* flp_library_generation() when the map was encoded; 0: there is no map */
     flp_tensor_map_spec spec;
 } recent;
 

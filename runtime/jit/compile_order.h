@@ -1,11 +1,11 @@
-/* In which order several kernels are compiled: what takes NVRTC longest begins first, so that no core waits for it at the end. */
+/* The order in which several kernels are compiled: those that take NVRTC longest begin first, so that at the end no core is idle while another compiles. */
 #ifndef FLP_JIT_COMPILE_ORDER_H
 #define FLP_JIT_COMPILE_ORDER_H
 
-/* 0: a variant of the kernels that take longest; more: of shorter ones; FLP_COMPILE_RANKS - 1: of all others, each of which is done soon. */
+/* The rank of a variant's kernel by compilation time: 0 takes longest. FLP_COMPILE_RANKS - 1: the kernel is not ranked, because it compiles quickly. */
 enum { FLP_COMPILE_RANKS = 13 };
 int flp_compile_rank(const char *variant);
 
-/* order[0 .. count - 1]: the numbers 0 .. count - 1, those of longer compilations first, equals as they come. */
+/* order[count]: receives the indices 0 .. count - 1 of variants by rank, the longest compilations first; variants of one rank keep their order. */
 void flp_compile_order(int count, const char *const *variants, int *order);
 #endif

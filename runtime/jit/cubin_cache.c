@@ -1,4 +1,4 @@
-/* Loads, stores and evicts compiled kernels in the user's and the system's cache directories. */
+/* Loads compiled kernels from the user's and the system's cache directories, and stores and removes them in the user's. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -26,11 +26,11 @@
 #endif
 
 static const int64_t default_bytes = INT64_C(1) << 30;
-/* A hit refreshes the file's age at most this often, so that a read-mostly job does not write. */
+/* A hit updates the file's modification time, by which the least recently used files are found, at most this often, so that hits cause few writes. */
 enum { REFRESH_SECONDS = 3600 };
 
-/* Logs this thread's error message as the reason why kernels are not kept; once for a cache. A directory that cannot be used
- * slows every start, but fails nothing. */
+/* Logs, once for each cache, that kernels are not stored; this thread's error message is the reason. A directory that cannot be used
+ * slows every start, but is no error. */
 static void warn_once(flp_cubin_cache *cache)
 {
     if (!atomic_flag_test_and_set(&cache->warned))
@@ -65,7 +65,7 @@ void flp_cubin_cache_destroy(flp_cubin_cache *cache)
     free(cache);
 }
 
-/* Never 0775: what a group may write to is refused. */
+/* Never 0775, because a directory that its group may write to is refused. */
 unsigned flp_cubin_cache_state_mode(const flp_cubin_cache *cache)
 {
     return cache->shared ? 0755 : 0700;
@@ -141,7 +141,7 @@ static flp_status load_build(int directory, const flp_cubin_key *key, const char
     return status;
 }
 
-/* Closes directory. */
+/* Loads the key's kernel from a cache directory, and closes the directory. */
 static flp_status load_from(int directory, const flp_cubin_key *key, int touch, flp_cubin *cubin, int *found)
 {
     flp_cubin_cache_builds builds;
@@ -175,7 +175,8 @@ int flp_cubin_cache_state_next_system(const char **next, char path[FLP_CUBIN_CAC
     return 0;
 }
 
-/* index: the directory's, of which those beyond the bits share the last. One that is not there is no warning: the configured one need not be. */
+/* Opens a system directory; -1 where it cannot be used, which is logged once for each index (those above 30 share a bit). A missing directory is not logged,
+ * because the one that was configured at build time need not exist. */
 static int open_system(flp_cubin_cache *cache, const char *path, unsigned index)
 {
     const unsigned bit = 1u << (index < 31 ? index : 31);
@@ -249,7 +250,7 @@ flp_status flp_cubin_cache_store(flp_cubin_cache *cache, const flp_cubin_key *ke
     return status;
 }
 
-/* The key's name in the user's directory, opened; -1 where there is none or no build to make a name with. */
+/* Opens the user's directory and makes the key's file name in it; -1 where there is no directory, or the key has no NVRTC build to make a name with. */
 static int open_for_key(flp_cubin_cache *cache, const flp_cubin_key *key, int create, char name[FLP_CUBIN_CACHE_NAME_BYTES])
 {
     flp_text key_text = { 0 };

@@ -1,4 +1,4 @@
-/* What people ask of a cache: facts, a list, clearing it, and where a failed source lies. */
+/* Administration of a cache: its facts, listing and clearing it, and keeping the source of a kernel that did not compile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "jit/cubin_cache.h"
 #include "jit/cubin_cache_state.h"
 
-/* A directory that is not there yet is as writable as the nearest one above it. */
+/* 1: a directory that does not exist yet could be created, because the nearest existing directory above it is writable. */
 static int can_be_made(const char *path)
 {
     char part[FLP_CUBIN_CACHE_PATH_BYTES];
@@ -107,7 +107,7 @@ int64_t flp_cubin_cache_clear(flp_cubin_cache *cache)
     return removed;
 }
 
-/* A variant's string is a file name but for what a shell or a path would read into it. */
+/* Makes a file name of a variant's string: characters that mean something in a shell or a path become '_'. */
 static void make_file_name(const char *variant, char *name, size_t bytes)
 {
     snprintf(name, bytes, "%.200s.cu", variant);

@@ -1,4 +1,4 @@
-/* Reads and extends the file `builds` of a cache directory. */
+/* Reads, and appends to, the file `builds` of a cache directory: the NVRTC builds whose kernels are stored there. */
 #include "jit/cubin_cache_state.h"
 
 #include <ctype.h>
@@ -26,7 +26,7 @@ static int is_build(const char *name)
     return length >= 1 && length <= LONGEST_BUILD;
 }
 
-/* Two processes may have added the same build at once. */
+/* The file may name a build twice, where two processes added it at once. */
 static int known(const flp_cubin_cache_builds *builds, const char *name)
 {
     for (size_t i = 0; i < builds->count; i++)
@@ -66,7 +66,7 @@ void flp_cubin_cache_builds_free(flp_cubin_cache_builds *builds)
     *builds = (flp_cubin_cache_builds){ 0 };
 }
 
-/* The newline in front ends a line that a full disk cut short. */
+/* The leading newline ends a previous line that was cut short by a full disk. */
 static flp_status append_line(int directory, const char *build)
 {
     char line[LONGEST_BUILD + 3];

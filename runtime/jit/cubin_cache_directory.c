@@ -1,4 +1,4 @@
-/* Finds and opens cache directories; what is not to be trusted is refused here. */
+/* Finds and opens cache directories and their files, and refuses those that must not be trusted. */
 #include "jit/cubin_cache_directory.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-/* The largest kernels have some hundred KiB; more is not ours and not worth the memory. */
+/* The largest kernels have some hundred KiB. A file above this limit is not ours, and is not read into memory. */
 enum { LARGEST_FILE = 64 << 20 };
 
 flp_status flp_cubin_cache_directory_resolve(const char *option, char path[FLP_CUBIN_CACHE_PATH_BYTES])
@@ -30,7 +30,7 @@ static int ours_or_roots(const struct stat *facts)
     return facts->st_uid == geteuid() || facts->st_uid == 0;
 }
 
-/* Closes *directory and reports errno. */
+/* Closes *directory and fails; the reason is `why`, or errno where that is NULL. */
 static flp_status refuse(int *directory, const char *path, const char *why)
 {
     int reason = errno;
@@ -79,7 +79,7 @@ int flp_cubin_cache_directory_trusts(const struct stat *facts)
     return S_ISREG(facts->st_mode) && ours_or_roots(facts) && !others_may_write(facts) && facts->st_size <= LARGEST_FILE;
 }
 
-/* O_NONBLOCK: opening a FIFO would otherwise wait for its writer. */
+/* O_NONBLOCK, because opening a FIFO would otherwise wait for a writer. */
 int flp_cubin_cache_directory_open_file(int directory, const char *name, struct stat *facts)
 {
     int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

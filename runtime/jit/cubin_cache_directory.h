@@ -1,4 +1,4 @@
-/* Cache directories: where they are, whether they may be trusted, and opening what lies in them. */
+/* Cache directories: where they are, whether they may be trusted, and opening them and their files. */
 #ifndef FLP_JIT_CUBIN_CACHE_DIRECTORY_H
 #define FLP_JIT_CUBIN_CACHE_DIRECTORY_H
 #include <stddef.h>
@@ -6,25 +6,26 @@
 #include "base/user_directory.h"
 #include "fusedlogp.h"
 
-/* "ab/ab12...ef.flpk" and a 0 byte. */
+/* FLP_CUBIN_CACHE_NAME_BYTES: "ab/ab12...ef.flpk" and a 0 byte. */
 enum { FLP_CUBIN_CACHE_NAME_BYTES = 3 + 64 + 5 + 1, FLP_CUBIN_CACHE_PATH_BYTES = FLP_USER_DIRECTORY_BYTES };
 
-/* The user's directory, absolute: option, else the environment's; "" where option is "" (or FUSEDLOGP_CACHE_DIR is).
- * FLP_IO_FAILED: none can be named (no HOME), or the path is too long. */
+/* path: the absolute path of the user's directory, which option names, or the environment where option is NULL; "" where option is "" (or, for NULL,
+ * FUSEDLOGP_CACHE_DIR is ""). FLP_IO_FAILED: none can be named (no HOME), the path is too long, or the current directory has no path. */
 flp_status flp_cubin_cache_directory_resolve(const char *option, char path[FLP_CUBIN_CACHE_PATH_BYTES]);
 
 typedef enum { FLP_CUBIN_CACHE_USER, FLP_CUBIN_CACHE_SYSTEM } flp_cubin_cache_owner;
 
-/* Opens a cache directory and checks whose it is and who may write to it; *directory is -1 on failure.
+/* Opens a cache directory and checks who owns it and who may write to it; *directory is -1 on failure.
  * FLP_IO_FAILED: missing (errno is ENOENT), unreadable or not to be trusted (errno is EPERM). */
 flp_status flp_cubin_cache_directory_open(const char *path, flp_cubin_cache_owner owner, int *directory);
 
-/* The same for a directory inside, made with this mode where it is not 0. A symbolic link is refused. */
+/* The same for a directory inside the open directory `parent`. Where mode is not 0 a missing one is created with it. A symbolic link is refused. */
 flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, unsigned mode, int *directory);
 
-/* 1: a plain file, of root or this user, that nobody else may write to, and no larger than a kernel can be. */
+/* 1: a regular file that root or this user owns, that group and others may not write to, and that is no larger than a kernel can be. */
 int flp_cubin_cache_directory_trusts(const struct stat *facts);
 
-/* Opens a file inside for reading; *facts describes it. Refused: a symbolic link, and what is not to be trusted. -1 with errno. */
+/* Opens a file inside the open directory for reading; *facts describes it. Returns -1 with errno where that fails, where the file is a symbolic link, or where
+ * flp_cubin_cache_directory_trusts refuses it (EPERM). */
 int flp_cubin_cache_directory_open_file(int directory, const char *name, struct stat *facts);
 #endif

@@ -1,4 +1,4 @@
-/* Key text, encoding and decoding of a cached kernel. */
+/* Formats the key text of a cached kernel, and encodes and decodes its file. */
 #include "jit/cubin_cache_file.h"
 
 #include <stdint.h>
@@ -82,7 +82,7 @@ flp_status flp_cubin_cache_file_encode(const flp_text *key_text, const flp_cubin
     return file->failed ? out_of_memory() : FLP_OK;
 }
 
-/* The digest comes first: what follows then reads a file as it was written. */
+/* 1: magic, digest and schema are right. With the digest checked, the sections can be read as they were written. */
 static int is_whole(const uint8_t *bytes, size_t count)
 {
     uint8_t digest[FLP_DIGEST_BYTES];

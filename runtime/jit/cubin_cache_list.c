@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "jit/cubin_cache_lock.h"
 
-/* No process writes one file, or holds one lock, for so long. */
+/* Temporary files and lock files older than this are left over from killed processes: no process writes one file, or holds one lock, for so long. */
 enum { LEFTOVER_SECONDS = 3600 };
 
 static int ends_with(const char *name, const char *end)

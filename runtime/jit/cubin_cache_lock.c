@@ -1,4 +1,4 @@
-/* Takes and releases lock files. The kernel drops a killed holder's flock, so a lock never outlives its process. */
+/* Takes and releases lock files. The operating system releases the flock of a process that was killed, so a lock never outlives its process. */
 #include "jit/cubin_cache_lock.h"
 
 #include <errno.h>
@@ -29,7 +29,8 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A holder unlinks its file, so a lock may be had on a file that has no name any more: that one protects nothing. */
+/* 1: the locked file still has this name. A holder unlinks its file on release, so that a waiter may lock a file that has no name any more; such a lock
+ * protects nothing. */
 static int still_named(int lock, int directory, const char *name)
 {
     struct stat held, named;
@@ -37,7 +38,7 @@ static int still_named(int lock, int directory, const char *name)
     return fstat(lock, &held) == 0 && fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
-/* The lock, -1 with EWOULDBLOCK where another holds it, or -1 with another errno where it cannot be had at all. */
+/* The lock's descriptor; -1 with EWOULDBLOCK where another process or thread holds the lock, or with another errno where it cannot be taken at all. */
 static int try_once(int directory, const char *name, int flags)
 {
     for (;;) {
@@ -58,7 +59,8 @@ static int try_once(int directory, const char *name, int flags)
     }
 }
 
-/* A child that was forked meanwhile shares the descriptor and would keep the lock beyond close(): unlock it by name. */
+/* Removes the file and releases the lock. It is unlocked explicitly, because a child that was forked meanwhile shares the descriptor, so that close() alone
+ * would not release the lock. */
 static void drop(int lock, int directory, const char *name)
 {
     unlinkat(directory, name, 0);

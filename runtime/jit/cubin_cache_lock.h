@@ -1,4 +1,4 @@
-/* Locks between processes: flock on a file that its holder removes. */
+/* Locks between processes: flock on a lock file, which the holder removes on release. */
 #ifndef FLP_JIT_CUBIN_CACHE_LOCK_H
 #define FLP_JIT_CUBIN_CACHE_LOCK_H
 #include <pthread.h>
@@ -10,13 +10,13 @@ typedef struct {
     struct flp_cubin_cache_lock_entry *held;
 } flp_cubin_cache_locks;
 
-/* Waits at most seconds for the lock file name in directory. Returns its descriptor or -1: not had in time, or the file system
- * does not do it. directory may be closed afterwards. */
+/* Takes the lock of the file `name` in the open directory, waiting at most this many seconds. Returns the lock's descriptor; or -1 where the lock was not free
+ * in time, or the file system has no locks. The caller may close directory afterwards. */
 int flp_cubin_cache_lock_take(flp_cubin_cache_locks *locks, int directory, const char *name, double seconds);
 
-/* Removes the file and lets the next one in; -1 is allowed. */
+/* Removes the lock file and releases the lock. lock may be -1. */
 void flp_cubin_cache_lock_release(flp_cubin_cache_locks *locks, int lock);
 
-/* Removes a lock file that a killed process left, unless someone holds it. */
+/* Removes a lock file that a killed process has left, unless the lock is held. */
 void flp_cubin_cache_lock_sweep(int directory, const char *name);
 #endif

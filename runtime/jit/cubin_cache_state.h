@@ -1,4 +1,4 @@
-/* What the cache's own files share: its state, reading one kernel, the list of what there is, and the builds that made it. */
+/* What the files of the cache share: its state, reading one kernel, the list of stored kernels, and the list of NVRTC builds. */
 #ifndef FLP_JIT_CUBIN_CACHE_STATE_H
 #define FLP_JIT_CUBIN_CACHE_STATE_H
 #include <stdatomic.h>
@@ -14,26 +14,28 @@
 struct flp_cubin_cache {
     char user[FLP_CUBIN_CACHE_PATH_BYTES]; /* "": none */
     char *systems;                         /* colon-separated */
-    int64_t limit;                         /* bytes of the user's directory */
+    int64_t limit;                         /* bytes that the user's directory keeps */
     int shared;
-    atomic_flag warned;
-    atomic_uint systems_warned; /* bits, by their index */
+    atomic_flag warned;         /* a problem of the user's directory has been logged */
+    atomic_uint systems_warned; /* the same of system directories: a bit for each index */
     flp_cubin_cache_locks locks;
 };
 
-/* The user's directory, made where create is 1; -1 where there is none to use. One that is not there yet is no warning. */
+/* Opens the user's directory, which is created where create is 1. Returns -1 where it cannot be used, which is logged once; that the directory does not exist
+ * yet is not logged. */
 int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create);
 
-/* What a directory is made with: the user's, and those inside. */
+/* The mode with which the user's directory and those inside it are created. */
 unsigned flp_cubin_cache_state_mode(const flp_cubin_cache *cache);
 
-/* Goes through the system directories: *next is systems at first. 0 behind the last. */
+/* Iterates over the system directories: *next is cache->systems at first. Returns 1 with the next path, 0 after the last. */
 int flp_cubin_cache_state_next_system(const char **next, char path[FLP_CUBIN_CACHE_PATH_BYTES]);
 
-/* Reads name ("ab/ab12...ef.flpk"); 1 and *cubin where it is whole. key_text NULL: whatever key it has. touch 1: it was used. */
+/* Reads the file name ("ab/ab12...ef.flpk"). Returns 1 with *cubin where the file is undamaged and has this key (any key where key_text is NULL), else 0.
+ * touch 1: records the use, for the removal of the least recently used files. */
 int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *key_text, int touch, flp_cubin *cubin);
 
-/* ---- the NVRTC builds that published into a directory: a machine without NVRTC cannot know its key, and tries each ---- */
+/* ---- the NVRTC builds whose kernels a directory has: without NVRTC a kernel's key is unknown, so each of these builds is tried ---- */
 
 typedef struct {
     char *text;   /* owns the names */
@@ -41,32 +43,33 @@ typedef struct {
     size_t count;
 } flp_cubin_cache_builds;
 
-/* No file, or no memory: count 0. */
+/* Where there is no file or no memory, count is 0. */
 void flp_cubin_cache_builds_read(int directory, flp_cubin_cache_builds *builds);
 void flp_cubin_cache_builds_free(flp_cubin_cache_builds *builds);
 
-/* Appends build with one write where it is not in the file yet. FLP_IO_FAILED. */
+/* Appends build, with one write(), unless the file has it already. FLP_IO_FAILED; FLP_INTERNAL: build is no valid line. */
 flp_status flp_cubin_cache_builds_add(int directory, const char *build);
 
-/* ---- what lies in a directory, and keeping it small ---- */
+/* ---- the kernels in a directory, and keeping it small ---- */
 
 typedef struct {
     char name[FLP_CUBIN_CACHE_NAME_BYTES];
     int64_t bytes;
-    struct timespec used;
+    struct timespec used; /* when it was stored or last used, to an hour */
 } flp_cubin_cache_item;
 
 typedef struct {
     flp_cubin_cache_item *items; /* kernels, in name order; freed by the caller */
     size_t count, capacity;
-    int64_t bytes;                        /* of all */
-    int64_t refused_files, refused_bytes; /* of these, what this user cannot read or must not trust, */
-    int64_t refused;                      /* and how many with subdirectories of that kind */
+    int64_t bytes;                        /* of all items */
+    int64_t refused_files, refused_bytes; /* the items among them that this user cannot read or must not trust */
+    int64_t refused;                      /* refused_files, and the subdirectories that this user cannot read or must not trust */
 } flp_cubin_cache_list;
 
-/* What cannot be read or trusted (or remembered, for want of memory) is left out. sweep 1: also removes what killed processes left. */
+/* Lists the kernels of a cache directory. Files that cannot be read or trusted are listed, and counted as refused; subdirectories of that kind, and files for
+ * which there is no memory, are left out. sweep 1: also removes temporary files and lock files that killed processes have left. */
 void flp_cubin_cache_list_read(int directory, int sweep, flp_cubin_cache_list *list);
 
-/* Removes the least recently used kernels (of the same age: by name) until at most limit bytes remain, and old leftovers. */
+/* Removes the least recently used kernels (those of the same age in name order) until at most limit bytes remain, and what killed processes have left. */
 void flp_cubin_cache_list_trim(int directory, int64_t limit);
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes embedded.c: the generator's Lua files and the templates as byte arrays, with a digest over names and bytes.
-# usage: embed.sh SOURCE_DIR OUTPUT. The same tree gives the same bytes on every machine; OUTPUT keeps its time when
-# nothing changed, so that nothing is compiled again.
+# usage: embed.sh SOURCE_DIR OUTPUT. The same tree gives the same bytes on every machine. Where nothing changed, OUTPUT is
+# not written, so that its modification time causes no compilation.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -13,8 +13,8 @@ trap 'rm -f "$part"' EXIT
 files=$(cd "$source_dir" && { find gen -type f -name '*.lua'; find templates -type f \( -name '*.cuh' -o -name '*.h' \); } | sort)
 test -n "$files" || { echo "embed.sh: no gen/*.lua and templates/*.cuh and .h in $source_dir" >&2; exit 1; }
 
-# Each file as the line "name bytes" and its content: no two trees give the same stream.
-# source_tree.c does likewise: a test compares both.
+# The digest is over, for each file, the line "name bytes" and the content, so that different trees have different input.
+# source_tree.c computes the same digest; a test compares the two.
 digest=$(for file in $files; do
     echo "$file $(($(wc -c <"$source_dir/$file")))"
     cat "$source_dir/$file"

@@ -1,4 +1,4 @@
-/* The generator's C face: calls gen/fusedlogp.lua under a lock and copies out what it returns. */
+/* The generator's C interface: calls the functions of gen/fusedlogp.lua, one call at a time, and copies what they return out of Lua. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -23,27 +23,27 @@ struct flp_generator {
     char *architectures;
 };
 
-/* What a body works on; `status` is its answer, unless it raised an error. */
+/* One call of a generator function: its arguments, and where its results go. A body (select_body and others) makes the call and fills in the results. */
 typedef struct {
     const flp_source_tree *tree;
-    flp_status status;
-    const char *function; /* of gen/fusedlogp.lua */
+    flp_status status;    /* of the call, unless it raised a Lua error */
+    const char *function; /* name in gen/fusedlogp.lua */
 
-    /* Its arguments, in this order, of which each may be missing; behind them stands the reader of templates. */
+    /* The function's arguments, in this order; each may be absent. The last argument, after these, is always the function that reads a template. */
     const flp_wanted_kernels *wanted;
-    int with_tuning;     /* of wanted */
+    int with_tuning;     /* 1: wanted->tuning is an argument too */
     const char *word[3]; /* NULL: nil */
     int words;
     int with_integer;
     const flp_model_facts *facts;
     int with_limit, numerics, limit;
 
-    flp_selection *selection; /* outputs */
+    flp_selection *selection; /* the results, from here on */
     struct {
-        const char *name; /* of a string in the table that is returned; NULL behind the last */
+        const char *name; /* of a string in the table that the function returns; NULL after the last */
         char **to;
     } field[5];
-    lua_Integer integer; /* also the argument */
+    lua_Integer integer; /* at first the argument, where with_integer is 1 */
     char *text;
 } request;
 
@@ -59,7 +59,7 @@ static flp_status run(flp_generator *generator, lua_CFunction body, request *req
     return status != FLP_OK ? status : request->status;
 }
 
-/* The string in field `name` of the table at the top stays on the stack below it. */
+/* Returns the string in field `name` of the table at the top of the stack. The string is kept on the stack, below the table, so that Lua does not free it. */
 static const char *take_string(lua_State *lua, const char *name, size_t *length)
 {
     if (lua_getfield(lua, -1, name) != LUA_TSTRING)
@@ -88,7 +88,7 @@ static char *duplicate(const char *bytes, size_t count, request *request)
     return copy;
 }
 
-/* Takes the kernel at the top of the Lua stack. */
+/* Copies the kernel at the top of the Lua stack to element i of the selection. */
 static void copy_kernel(lua_State *lua, flp_selection *selection, int i)
 {
     const char *word;
@@ -144,8 +144,9 @@ static void push_arguments(lua_State *lua, const request *request)
     flp_lua_state_push_reader(lua, request->tree);
 }
 
-/* Calls the request's function and leaves its result at the top; 0 where it refused, which gives nil, the reason and perhaps the kind. Words that it does not
- * take are wrong arguments; of what else it is asked there may be no kernel. */
+/* Calls the request's function. Returns 1 with the result at the top of the stack; or 0 with request->status where the function refused, that is, returned nil,
+ * a reason and perhaps a kind. The status is FLP_BAD_ARGUMENT where the kind is "malformed", or where the arguments are words alone, which must then be wrong;
+ * else it is FLP_NO_VARIANT, since there may be no kernel for the request. */
 static int call(lua_State *lua, request *request)
 {
     int function;
@@ -196,7 +197,7 @@ static int select_body(lua_State *lua)
     return 0;
 }
 
-/* For functions that give a table of strings. */
+/* The body for functions that return a table of named strings. */
 static int fields_body(lua_State *lua)
 {
     request *request = lua_touserdata(lua, 1);
@@ -211,7 +212,7 @@ static int fields_body(lua_State *lua)
     return 0;
 }
 
-/* Joins the array at the top. */
+/* Joins the strings of the array at the top of the stack to lines, as request->text. */
 static void join(lua_State *lua, request *request)
 {
     luaL_Buffer buffer;
@@ -235,7 +236,7 @@ static void join(lua_State *lua, request *request)
     request->text = duplicate(joined, length, request);
 }
 
-/* For functions that give an integer, a string, or strings, which become lines. */
+/* The body for functions that return an integer, a string, true, or an array of strings, which become lines. */
 static int plain_body(lua_State *lua)
 {
     request *request = lua_touserdata(lua, 1);
@@ -253,7 +254,7 @@ static int plain_body(lua_State *lua)
     return 0;
 }
 
-/* For functions that give text. */
+/* Calls a function that returns text; *text is malloc'ed, NULL on failure. */
 static flp_status run_for_text(flp_generator *generator, request *request, char **text)
 {
     flp_status status = run(generator, plain_body, request);
@@ -264,7 +265,7 @@ static flp_status run_for_text(flp_generator *generator, request *request, char 
     return status;
 }
 
-/* Also loads every module once, so that a broken source tree fails here. */
+/* This call also loads every Lua module, so that a broken source tree fails here. */
 static flp_status list_architectures(flp_generator *generator)
 {
     request request = { .function = "architectures" };
@@ -362,7 +363,7 @@ flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transf
                         .word = { transfer->near_problem },
                         .words = 1,
                         .with_integer = 1,
-                        .integer = (lua_Integer)(transfer->near_ratio * 1e6), /* both sides write millionths alike */
+                        .integer = (lua_Integer)(transfer->near_ratio * 1e6), /* the Lua function takes and returns ratios in millionths */
                         .facts = facts };
     flp_status status = run(generator, plain_body, &request);
 

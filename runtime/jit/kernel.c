@@ -1,4 +1,4 @@
-/* The kernels of one flp_context: finds, compiles side by side and loads what a plan needs. */
+/* The kernels of one flp_context: finds, compiles in parallel and loads those that a plan needs. */
 #include "jit/kernel.h"
 
 #include <pthread.h>
@@ -18,22 +18,22 @@ enum { COMPILE_STACK_BYTES = 8 << 20, LEAST_THREADS = 2 };
 
 struct flp_kernel_store {
     flp_kernel_origin origin;
-    pthread_mutex_t mutex;     /* of the list */
-    flp_kernel_entry *entries; /* only ever added to */
+    pthread_mutex_t mutex;     /* guards the list of entries */
+    flp_kernel_entry *entries; /* entries are added, and removed only with the store */
     atomic_llong modules;
 };
 
 typedef struct {
     flp_kernel_entry *entry;
     flp_status status;
-    char *message; /* the thread's error, to be told in the caller's */
+    char *message; /* error message of the thread that ran the job, for the caller's thread; NULL: none */
 } job;
 
 typedef struct {
-    job *jobs;  /* [count], as they were asked for */
-    int *order; /* in which they are begun */
+    job *jobs;  /* [count], in the order of the request */
+    int *order; /* [count]: indices of jobs in the order in which they begin */
     int count;
-    atomic_int next; /* of order */
+    atomic_int next; /* index into `order` of the next job to begin */
 } job_list;
 
 flp_status flp_kernel_store_create(const flp_context_options *options, flp_kernel_store **store)
@@ -129,7 +129,8 @@ static void *run_jobs(void *argument)
     return NULL;
 }
 
-/* A thread for each core, as far as there are jobs; none of them the caller's, whose stack may be small, unless no other can be had. */
+/* Runs the jobs on a thread for each core (at least LEAST_THREADS), but on no more threads than there are jobs. The caller's thread, whose stack may be small,
+ * runs jobs only where no thread could be started. */
 static void run_side_by_side(job_list *list)
 {
     const int cores = flp_thread_pool_cores(), most = cores < LEAST_THREADS ? LEAST_THREADS : cores;
@@ -162,7 +163,8 @@ static flp_status find_order(job_list *list)
     return variants && list->order ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
 }
 
-/* Where kernels is given, only those that are NULL in it are wanted. The first failure, in the order of the request, is the call's. */
+/* Gets the images of entries that have none yet. Where kernels is not NULL, an entry whose kernel in it is not NULL needs no image. Returns the first failure
+ * in the order of the request. */
 static flp_status fill_images(flp_kernel_entry *const *entries, int count, const flp_kernel *const *kernels)
 {
     job_list list = { .jobs = calloc((size_t)count + 1, sizeof(*list.jobs)) };
@@ -201,7 +203,7 @@ static flp_status get(flp_kernel_store *store, const flp_device *device, int cou
     }
     if (status == FLP_OK && missing)
         status = fill_images(entries, count, kernels);
-    /* The caller's thread has the CUDA context. */
+    /* Modules are loaded in the caller's thread, because the CUDA context is current there. */
     for (int i = 0; i < count && status == FLP_OK; i++)
         if (!kernels[i]) {
             status = flp_kernel_entry_load(entries[i], device, &kernels[i], &loaded);
@@ -249,7 +251,7 @@ flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *varian
         *log = image.log;
         image.log = NULL;
     }
-    /* A plan can do without the cache; prebuilding is for it. */
+    /* A plan works without the cache; but the purpose of a prebuild is to fill it. */
     if (status == FLP_OK && image.compiled && image.stored != FLP_OK)
         status = flp_status_prefix(image.stored, "kernel %s", variant);
     flp_kernel_image_free(&image);

@@ -1,4 +1,4 @@
-/* A variant's loaded kernel: memory, then disk, then emit -> NVRTC -> store; then cuModuleLoadData. */
+/* Gets the loaded kernel of a variant: from memory, else from the disk cache, else emitted, compiled by NVRTC and stored; then loaded by cuModuleLoadData. */
 #ifndef FLP_JIT_KERNEL_H
 #define FLP_JIT_KERNEL_H
 #include "cuda/device.h"
@@ -16,24 +16,25 @@ void flp_kernel_store_counters(flp_kernel_store *store, flp_counters *counters);
 typedef struct {
     CUfunction function;
     flp_manifest manifest;
-    int clusters; /* that the device holds at once; blocks where a cluster is one. 0: clusters of more than 8 blocks are too large for it */
+    int clusters; /* that the device holds at once; a cluster may be one block. 0: it is not known to hold any, of more than 8 blocks each */
 } flp_kernel;
 
-/* count kernels for the current CUDA context; what has to be compiled is compiled side by side, as many at once as there are cores. Kernels live as
- * long as the store (or their CUDA context). Equal requests from several threads compile once.
- * A cubin that the driver rejects is evicted and compiled once more. */
+/* Gets count kernels for the current CUDA context. Those that have to be compiled are compiled in parallel, as many at once as there are cores. Kernels live
+ * as long as the store (or their CUDA context). Where several threads request the same kernel, it is compiled once.
+ * A cached cubin that the driver rejects is removed and compiled once more. */
 flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count, const char (*variants)[FLP_VARIANT_BYTES],
                                 const flp_kernel **kernels);
 
-/* Gets what these kernels are loaded from, as the call above, and loads nothing: for kernels of several plans, which compile side by side then. */
+/* Gets these kernels' images as flp_kernel_store_get does, but loads nothing. With it the kernels of several plans are compiled in parallel. */
 flp_status flp_kernel_store_fill(flp_kernel_store *store, int count, const char (*variants)[FLP_VARIANT_BYTES]);
 
-/* Emits and compiles without a device, into the cache (prebuild). *compiled = 0: it was there. log: NULL or receives the malloc'ed ptxas report. */
+/* Emits and compiles a kernel into the cache, without a device (prebuild). *compiled = 0: the cache had it. log: NULL, or receives the malloc'ed report of
+ * ptxas. */
 flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *variant, int *compiled, char **log);
 
-/* *there = 1: a cache directory holds it, of this machine's NVRTC or, where there is none, of any. Nothing is compiled. */
+/* *there = 1: a cache directory has the kernel, compiled by this machine's NVRTC or, where there is no NVRTC, by any. Compiles nothing. */
 flp_status flp_kernel_store_find(flp_kernel_store *store, const char *variant, int *there);
 
-/* As prebuild, but returns everything and leaves the cache alone (tests, fusedlogp-gen --emit). */
+/* Emits and compiles a kernel as flp_kernel_store_prebuild does, but returns everything and does not use the cache (tests, fusedlogp-gen --emit). */
 flp_status flp_kernel_store_compile(flp_kernel_store *store, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log);
 #endif

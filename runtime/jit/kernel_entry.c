@@ -1,4 +1,4 @@
-/* Fills a variant's image and loads it into CUDA contexts. */
+/* Gets a variant's image (its cubin and manifest) and loads it into CUDA contexts. */
 #include "jit/kernel_entry.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
-/* What a kernel may have of shared memory, and of blocks in a cluster, without asking for more. */
+/* The most shared memory, and the most blocks in a cluster, that a kernel may use before an attribute of the function has to allow more. */
 enum { DEFAULT_SHARED_BYTES = 48 * 1024, PORTABLE_CLUSTER = 8 };
 
 typedef struct flp_kernel_loaded {
@@ -32,7 +32,8 @@ flp_kernel_entry *flp_kernel_entry_create(flp_kernel_origin *origin, const char 
     return entry;
 }
 
-/* A module goes with its CUDA context; one whose context is alive is unloaded in it. A forked child leaves all to its parent. */
+/* Unloads a module in its CUDA context; a context that no longer exists took its modules with it. A forked child unloads nothing, since the modules are its
+ * parent's. */
 static void unload(const loaded_kernel *kernel)
 {
     const flp_driver *driver;
@@ -73,7 +74,7 @@ int flp_kernel_entry_has_image(flp_kernel_entry *entry)
     return has;
 }
 
-/* From here on a function without the prefix expects the entry's mutex to be held. */
+/* From here on the static functions (without the prefix flp_) expect the caller to hold the entry's mutex. */
 
 static flp_status fill(flp_kernel_entry *entry, int anew)
 {
@@ -107,7 +108,7 @@ static int is_rejection(CUresult result)
            result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || result == CUDA_ERROR_INVALID_SOURCE;
 }
 
-/* A cubin runs on GPUs of its own major compute capability, from its own minor on. */
+/* A cubin runs on GPUs of its architecture's major compute capability whose minor is not smaller than the architecture's. */
 static int fits(const flp_manifest *manifest, const flp_device *device)
 {
     const int arch = atoi(manifest->arch + strcspn(manifest->arch, "0123456789")), capability = device->facts.compute_capability;
@@ -115,7 +116,8 @@ static int fits(const flp_manifest *manifest, const flp_device *device)
     return arch / 10 == capability / 10 && arch <= capability;
 }
 
-/* A driver reads what NVRTC of its own version or an older one makes; beyond that its own name of the error says little. */
+/* A driver loads what an NVRTC of its own CUDA version or an older one made. What a newer one made fails with an error whose name says little, so the message
+ * explains it. */
 static flp_status check_load(const flp_driver *driver, CUresult result, const char *what)
 {
     if (result != CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
@@ -126,7 +128,7 @@ static flp_status check_load(const flp_driver *driver, CUresult result, const ch
                            what, driver->version / 1000, driver->version % 1000 / 10, driver->version / 1000, driver->version % 1000 / 10);
 }
 
-/* The driver compiles it for its GPU, and keeps what it made in a cache of its own. */
+/* Loads the PTX: the driver compiles it for the device's GPU, and keeps the result in a cache of its own. */
 static flp_status load_ptx(const flp_kernel_entry *entry, const flp_driver *driver, const flp_device *device, CUmodule *module)
 {
     flp_status status;
@@ -139,7 +141,8 @@ static flp_status load_ptx(const flp_kernel_entry *entry, const flp_driver *driv
     return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", entry->variant);
 }
 
-/* A cubin that another compiler or machine left in the cache is replaced; one that was compiled just now would be the same again. */
+/* Where the driver rejects a cubin from the cache, which another compiler or machine may have stored, the kernel is compiled again. One that was compiled just
+ * now is not, because the result would be the same. */
 static flp_status load_module(flp_kernel_entry *entry, const flp_driver *driver, const flp_device *device, CUmodule *module)
 {
     flp_status status = fill(entry, 0);
@@ -171,13 +174,14 @@ static flp_status find_function(const flp_driver *driver, CUmodule module, const
     if (status == FLP_OK && manifest->cluster > PORTABLE_CLUSTER)
         status = flp_driver_check(driver, driver->function_set_attribute(*function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
                                   "cuFuncSetAttribute(NON_PORTABLE_CLUSTER_SIZE_ALLOWED)");
-    /* A kernel that is loaded only by its first launch could not be captured, and would wait for one that is running. */
+    /* Loads the kernel now. With lazy loading its first launch would load it: that launch could not be captured, and would wait for running kernels. */
     if (status == FLP_OK && driver->function_load)
         status = flp_driver_check(driver, driver->function_load(*function), "cuFuncLoad");
     return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", manifest->variant);
 }
 
-/* Clusters keep to parts of the device, which they do not fill where their size does not divide that of a part. */
+/* All blocks of a cluster run in the same part of the device (GPC). Where a part's size is not a multiple of the cluster's, some multiprocessors stay without a
+ * cluster; therefore the driver is asked for the number. */
 static int count_clusters(const flp_driver *driver, const flp_device *device, CUfunction function, const flp_manifest *manifest)
 {
     const int blocks = device->facts.multiprocessors * manifest->resident_blocks;
@@ -196,7 +200,7 @@ static int count_clusters(const flp_driver *driver, const flp_device *device, CU
     if (manifest->cluster > 1 && driver->active_clusters && driver->active_clusters(&clusters, function, &config) == CUDA_SUCCESS && clusters >= 1)
         return clusters;
     if (manifest->cluster > PORTABLE_CLUSTER)
-        return 0; /* not said to be held by this device */
+        return 0; /* nothing says that this device can hold such a cluster */
     return blocks / manifest->cluster > 1 ? blocks / manifest->cluster : 1;
 }
 

@@ -1,4 +1,4 @@
-/* Cache -> emit -> NVRTC -> store. */
+/* Obtains a variant's cubin: emits the source, looks for its cubin in the cache, else compiles it by NVRTC and stores it. */
 #include "jit/kernel_obtain.h"
 
 #include <ctype.h>
@@ -12,15 +12,15 @@
 #include "base/text.h"
 #include "cuda/nvrtc.h"
 
-/* -v puts registers and spills into the log. NVRTC would otherwise raise the stack limit of the whole process while it
- * compiles, which two threads do not do side by side. One a line in the key. */
+/* --ptxas-options=-v writes registers and spills to the log. Without -modify-stack-limit=false NVRTC would raise the stack limit
+ * of the whole process while it compiles, which does not work in two threads at once. In the cache key each option is a line. */
 #define OPTION_LIST(X) X("-std=c++17") X("-default-device") X("--ptxas-options=-v") X("-modify-stack-limit=false")
 #define OPTION_ENTRY(option) option,
 #define OPTION_LINE(option) option "\n"
 static const char *const options[] = { OPTION_LIST(OPTION_ENTRY) NULL };
 const char flp_kernel_obtain_options[] = OPTION_LIST(OPTION_LINE);
 
-/* Longer than any compilation: a holder that was killed has lost its lock anyway. */
+/* Longer than any compilation takes. A process that is killed releases its lock, so that nobody waits for it. */
 static const double lock_seconds = 60;
 
 typedef struct {
@@ -29,11 +29,11 @@ typedef struct {
     flp_nvrtc_facts nvrtc;
     char source_digest[FLP_DIGEST_TEXT_BYTES];
     flp_cubin_key key;
-    flp_status can_compile; /* FLP_OK, or why not, */
-    char *obstacle;         /* with this message */
+    flp_status can_compile; /* FLP_OK, or the status that says why nothing can be compiled */
+    char *obstacle;         /* the message of that status */
 } request;
 
-/* PTX runs on later GPUs unless it is of an architecture of its own ("sm_90a", "sm_100f"). */
+/* PTX runs on later GPUs unless its architecture has a suffix ("sm_90a", "sm_100f"). */
 static int ptx_is_portable(const char *arch)
 {
     size_t length = strlen(arch);
@@ -77,7 +77,7 @@ static void finish(request *request)
     free(request->obstacle);
 }
 
-/* Puts variant and kept source before NVRTC's message, which may be long. */
+/* Puts the variant and the path of the kept source in front of NVRTC's message, which may be long. */
 static flp_status report_rejected(flp_cubin_cache *cache, const request *request)
 {
     char path[4096];
@@ -125,7 +125,7 @@ static flp_status compile(flp_kernel_origin *origin, flp_cubin_cache *cache, con
     return status;
 }
 
-/* The cache's copy, after which nothing has to be compiled. */
+/* Loads the kernel from the cache, where it has it; nothing has to be compiled then. */
 static flp_status load(flp_kernel_origin *origin, const request *request, flp_kernel_image *image, int *found)
 {
     flp_status status = flp_cubin_cache_load(origin->cache, &request->key, &image->cubin, found);
@@ -148,7 +148,7 @@ static flp_status compile_and_store(flp_kernel_origin *origin, const request *re
     return FLP_OK;
 }
 
-/* Another process may have published the kernel while this one waited for the lock, so it looks again. */
+/* Compiles a kernel under the cache's lock. Another process may have stored it while this one waited for the lock, so the cache is read once more first. */
 static flp_status compile_once(flp_kernel_origin *origin, const request *request, int anew, flp_kernel_image *image)
 {
     flp_status status = FLP_OK;
@@ -159,7 +159,7 @@ static flp_status compile_once(flp_kernel_origin *origin, const request *request
         atomic_fetch_add(&origin->disk_misses, !anew);
         return flp_status_prefix(request->can_compile, "kernel %s", request->variant);
     }
-    flp_log_hold(); /* a callback may ask for the same kernel */
+    flp_log_hold(); /* a log callback may request the same kernel, and would wait for the lock */
     flp_cubin_cache_lock(origin->cache, &request->key, lock_seconds, &lock);
     if (!anew)
         status = load(origin, request, image, &found);

@@ -1,4 +1,4 @@
-/* A variant's cubin without a device: from the cache, else emitted, compiled and stored. */
+/* Obtains a variant's cubin, without a device: from the cache, else compiled and stored. */
 #ifndef FLP_JIT_KERNEL_OBTAIN_H
 #define FLP_JIT_KERNEL_OBTAIN_H
 #include <stdatomic.h>
@@ -16,22 +16,22 @@ typedef struct {
     flp_manifest manifest;
     flp_cubin cubin;
     int compiled;      /* 0: it was in a cache directory */
-    flp_status stored; /* of what was compiled: whether the cache took it */
-    char *log;         /* of the compilation, else NULL */
+    flp_status stored; /* of a compiled kernel: the status of storing it in the cache */
+    char *log;         /* of the compilation; NULL: there was none */
 } flp_kernel_image;
 
-/* NVRTC's, as they stand in a kernel's key. */
+/* NVRTC's options as a kernel's cache key has them. */
 extern const char flp_kernel_obtain_options[];
 
-/* anew 1: the driver rejected what the cache holds; that is removed, and it is compiled again.
- * FLP_NO_NVRTC, FLP_COMPILE_FAILED (the message names variant, options, the log's first lines and the kept source), those of
- * flp_generator_emit, FLP_OUT_OF_MEMORY. The caller frees with flp_kernel_image_free also then. */
+/* Obtains the image of a variant. anew 1: the driver rejected the cubin in the cache, which is removed and compiled again.
+ * FLP_NO_NVRTC, FLP_COMPILE_FAILED (the message has the variant, the options, the log's first lines and the path of the kept source), the errors of
+ * flp_generator_emit, FLP_OUT_OF_MEMORY. The caller frees image by flp_kernel_image_free, after a failure too. */
 flp_status flp_kernel_obtain(flp_kernel_origin *origin, const char *variant, int anew, flp_kernel_image *image);
 
-/* *found = 1: the cache's copy; else image holds nothing to load. Errors and freeing as above. */
+/* Obtains the image from the cache alone. *found = 0: the cache does not have it, and image has no cubin. Errors and freeing as flp_kernel_obtain. */
 flp_status flp_kernel_obtain_cached(flp_kernel_origin *origin, const char *variant, flp_kernel_image *image, int *found);
 
-/* Emits and compiles; neither reads nor writes the cache. *emitted and *log (may be NULL) are the caller's. */
+/* Emits and compiles a variant; neither reads nor writes the cache. The caller frees *emitted, *cubin and *log; log may be NULL. */
 flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log);
 
 void flp_kernel_image_free(flp_kernel_image *image);

@@ -1,4 +1,4 @@
-/* A Lua state that can only compute. */
+/* Creates and runs a Lua state that can only compute. */
 #include "jit/lua_state.h"
 
 #include <lauxlib.h>
@@ -13,16 +13,16 @@
 static const char modules_key[] = "fusedlogp.modules";
 static const char require_key[] = "fusedlogp.require";
 
-/* Bytes that the state has, and may have. */
+/* The state's memory and limits. */
 typedef struct {
-    size_t used, limit;
-    int exceeded, stopped; /* 1: by what runs bounded */
+    size_t used, limit;    /* bytes allocated, and the most that may be */
+    int exceeded, stopped; /* 1: a function run by bounded() exceeded the memory limit, or the instruction limit */
 } account;
 
 static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes)
 {
     account *account = data;
-    const size_t before = block ? old_bytes : 0; /* else a type */
+    const size_t before = block ? old_bytes : 0; /* for a new block Lua passes a type in old_bytes */
     void *moved;
 
     if (bytes == 0) {
@@ -55,7 +55,7 @@ static void stop(lua_State *lua, lua_Debug *activation)
     luaL_error(lua, "stopped");
 }
 
-/* Stack: f. */
+/* bounded(f): see lua_state.h. */
 static int bounded(lua_State *lua)
 {
     account *account = account_of(lua);
@@ -68,7 +68,7 @@ static int bounded(lua_State *lua)
     result = lua_pcall(lua, 0, 1, 0);
     lua_sethook(lua, NULL, 0, 0);
     account->limit = SIZE_MAX;
-    /* Lua tries again behind a collection: what succeeded then has not failed. */
+    /* After an allocation that fails, Lua collects garbage and tries again. So an exceeded limit alone is no failure. */
     if (result != LUA_OK && account->stopped)
         lua_pushfstring(lua, "it takes more than %d instructions", FLP_LUA_INSTRUCTIONS);
     else if (result != LUA_OK && account->exceeded)
@@ -78,7 +78,7 @@ static int bounded(lua_State *lua)
     return 2;
 }
 
-/* "gen.kernels.combine" -> "gen/kernels/combine.lua", which is left on the stack. */
+/* Pushes and returns a module's file name: "gen/kernels/combine.lua" for "gen.kernels.combine". */
 static const char *push_file_name(lua_State *lua, const char *module)
 {
     luaL_gsub(lua, module, ".", "/");
@@ -123,7 +123,7 @@ static int read_template(lua_State *lua)
     return 1;
 }
 
-/* load(text, name, mode, globals): text alone, whatever the mode says, for a chunk of bytes need not be one that a compiler made. */
+/* load(text, name, mode, globals). Source text alone is accepted, whatever mode says, because Lua does not check binary chunks, and one may be malicious. */
 static int load_text(lua_State *lua)
 {
     size_t count;
@@ -153,7 +153,7 @@ static void remove_fields(lua_State *lua, const char *const *names)
     }
 }
 
-/* What reads files, writes somewhere or differs from run to run. */
+/* Opens Lua's base, string, table and math libraries without the functions that read files, write anywhere or differ from run to run. */
 static void open_libraries(lua_State *lua)
 {
     static const char *const base[] = { "dofile", "loadfile", "print", "warn", "collectgarbage", "_G", NULL };
@@ -170,7 +170,7 @@ static void open_libraries(lua_State *lua)
     lua_settop(lua, 1);
 }
 
-/* Puts an empty table before the globals, which is what a loaded chunk sees. */
+/* Gives loaded chunks an empty table as their globals. Reads fall through to the real globals, and assignments raise an error. */
 static void protect_globals(lua_State *lua)
 {
     lua_newtable(lua);
@@ -235,7 +235,7 @@ void flp_lua_state_destroy(lua_State *lua)
 
 flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data)
 {
-    /* Lua's numbers, patterns and comparisons follow the thread's locale; what it writes must not. */
+    /* Lua's numbers, patterns and comparisons follow the thread's locale, on which the emitted text must not depend. */
     locale_t callers = flp_locale_enter();
     flp_status status = FLP_OK;
     int result;

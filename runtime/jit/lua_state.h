@@ -5,17 +5,17 @@
 
 #include "jit/source_tree.h"
 
-/* What a definition of the user's may take: far more than a useful one does. */
+/* Limits of bounded(), which runs a user's definition of a token loss: far more than a useful one needs. */
 enum { FLP_LUA_INSTRUCTIONS = 10000000, FLP_LUA_MEBIBYTES = 64 };
 
-/* `require "gen.arch"` loads gen/arch.lua of tree, which stays the caller's and outlives the state. Globals cannot be assigned.
- * bounded(f) is pcall(f) with these limits: beyond them false and which one. FLP_OUT_OF_MEMORY. */
+/* Creates a state. In it `require "gen.arch"` loads gen/arch.lua of tree, which is borrowed and must outlive the state. Globals cannot be assigned.
+ * bounded(f) is pcall(f) with the limits above; where f exceeds one, it returns false and a message that names the limit. FLP_OUT_OF_MEMORY. */
 flp_status flp_lua_state_create(const flp_source_tree *tree, lua_State **lua);
 /* NULL is allowed. */
 void flp_lua_state_destroy(lua_State *lua);
 
 /* Runs body(lua) in protected mode with data as its only argument, a light userdata.
- * FLP_OUT_OF_MEMORY; FLP_INTERNAL: body raised an error, with its text. */
+ * FLP_OUT_OF_MEMORY; FLP_INTERNAL: body raised an error, whose text the message has. */
 flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data);
 
 /* For a body: pushes the result of require(module). */

@@ -8,11 +8,11 @@
 
 #include "base/status.h"
 
-/* A text field has its room in bytes, a number 0. */
+/* bytes: the size of a text field; 0 for a number. */
 static const struct {
     const char *name;
     size_t offset, bytes;
-    int least; /* of a number */
+    int least; /* the least value of a number */
 } fields[] = {
 #define TEXT(name, bytes) { #name, offsetof(flp_manifest, name), bytes, 0 },
 #define NUMBER(name, least) { #name, offsetof(flp_manifest, name), 0, least },

@@ -1,4 +1,4 @@
-/* The words for a kernel's role, as the generator's modules in gen/select/ write them. */
+/* Converts between a kernel's role and its word in the generator's modules in gen/select/. */
 #include "jit/role.h"
 
 #include <string.h>

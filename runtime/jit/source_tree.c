@@ -66,7 +66,7 @@ static flp_status read_directory(const char *directory, const char *folder, cons
     return status;
 }
 
-/* As embed.sh does: a test compares both. */
+/* Computes the same digest as embed.sh; a test compares the two. */
 static void compute_digest(flp_source_tree *tree)
 {
     struct sha256_ctx hash;
