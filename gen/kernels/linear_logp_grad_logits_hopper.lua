@@ -38,7 +38,9 @@ function kernel.config(spec, n)
 end
 
 -- An element is a sum along k, whatever the tile.
-function kernel.numerics(spec) return ("linear_logp_grad_logits.%s.wgmma_k16.%s.%s"):format(spec.softcap and "r3" or "r2", spec.dtype, spec.arch) end
+function kernel.numerics(spec)
+  return ("linear_logp_grad_logits.%s.wgmma_k16.%s.%s%s"):format(spec.softcap and "r3" or "r2", spec.dtype, spec.arch, spec.filter and ".filter_r2" or "")
+end
 
 function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_grad_logits(spec), "column tiles") end
 

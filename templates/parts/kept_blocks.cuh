@@ -17,6 +17,10 @@ template <int count> __device__ __forceinline__ void note_kept(u32 *kept, int wo
         }
         if (warp_any((largest >= threshold && largest > 0) || !is_number)) bits |= 1u << block;
     }
+    if (bits == 0 || lane_index() != 0) return;
     int step = column / FLP_KEPT_BLOCK;
-    if (bits != 0 && lane_index() == 0) atomicOr(&kept[(i64)(row / FLP_KEPT_BLOCK) * words + step / 32], bits << (step % 32));
+    u32 *word = &kept[(i64)(row / FLP_KEPT_BLOCK) * words + step / 32];
+    u64 placed = (u64)bits << (step % 32); // the three blocks of a tile of 192 columns may lie across two words
+    if ((u32)placed != 0) atomicOr(word, (u32)placed);
+    if ((u32)(placed >> 32) != 0) atomicOr(word + 1, (u32)(placed >> 32));
 }

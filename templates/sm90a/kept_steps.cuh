@@ -8,6 +8,7 @@ template <class Config> struct KeptSteps {
     static constexpr int begin = 0;
     static constexpr int row_blocks = Config::block_rows * Config::cluster / FLP_KEPT_BLOCK;
     static constexpr int column_blocks = Config::block_columns / FLP_KEPT_BLOCK;
+    static_assert(32 % row_blocks == 0 && 32 % column_blocks == 0, "a tile's bits lie in one word");
     int count;
     const u32 *kept;
     int words, along, first; // first: index of the tile's first block of rows, or of columns
