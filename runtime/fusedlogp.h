@@ -102,7 +102,7 @@ typedef struct {
     const char *system_cache_directories;   /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_CACHE, else what was configured at build time;
                                     "": none. One that root or this user owns and nobody else may write to is used, any other is one warning */
     int64_t cache_bytes;                    /* the user directory's size, least recently used files go first; 0: 1 GiB */
-    int cpu_threads;                        /* threads of the CPU path; 0: one for each available core */
+    int cpu_threads;                        /* threads of the CPU path, 0 .. 1024; 0: one for each available core */
     unsigned flags;                         /* FLP_CONTEXT_... */
     const char *records_directory;          /* of tunings; NULL: $FUSEDLOGP_RECORDS_DIR, else $XDG_DATA_HOME/fusedlogp/records,
                                     else ~/.local/share/fusedlogp/records; "": none. A GPU's plan without a record adds its problem to the list

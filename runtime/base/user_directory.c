@@ -1,4 +1,7 @@
 /* Finds the directory of a user's files: by an option, the environment, or the XDG base directories. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
 #include "base/user_directory.h"
 
 #include <errno.h>
@@ -30,13 +33,13 @@ flp_status flp_user_directory_resolve(const flp_user_directory *directory, const
 
     path[0] = 0;
     if (!option)
-        option = getenv(directory->variable);
+        option = secure_getenv(directory->variable);
     if (option)
         return use_path(directory, option, "", path);
-    base = getenv(directory->base);
+    base = secure_getenv(directory->base);
     if (base && base[0] == '/')
         return use_path(directory, base, directory->below_base, path);
-    base = getenv("HOME");
+    base = secure_getenv("HOME");
     if (base && base[0] == '/')
         return use_path(directory, base, directory->below_home, path);
     return flp_status_fail(FLP_IO_FAILED, "%s: neither %s, %s nor HOME names one", directory->name, directory->variable, directory->base);

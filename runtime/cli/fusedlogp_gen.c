@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/gen.h"
 #include "cli/options.h"
+#include "cpu/thread_pool.h"
 
 #define AT(field) offsetof(flp_gen_options, field)
 
@@ -62,7 +63,7 @@ static const flp_option table[] = {
     { "list", NULL, "print the variants and compile nothing", FLP_OPTION_OWN, .least = FLP_GEN_LIST, .read = choose_action, .group = 2 },
     { "check", NULL, "print the variants that programs here would not find on disk, and compile nothing", FLP_OPTION_OWN, .least = FLP_GEN_CHECK,
       .read = choose_action, .group = 2 },
-    { "jobs", "N", "compilations at a time (default: one a core)", FLP_OPTION_INT, .at = AT(jobs), 1, 4096, .group = 3 },
+    { "jobs", "N", "compilations at a time (default: one a core)", FLP_OPTION_INT, .at = AT(jobs), 1, FLP_THREAD_POOL_MOST, .group = 3 },
     { "json", NULL, "print JSON", FLP_OPTION_FLAG, .at = AT(json), .group = 3 },
     { "quiet", NULL, "print errors only", FLP_OPTION_FLAG, .at = AT(quiet), .group = 3 },
     { 0 }

@@ -151,13 +151,17 @@ static int merge(const merge_options *options)
     shard *shards = calloc((size_t)options->count, sizeof *shards);
     int opened = 0, code;
     flp_status status = shards ? open_shards(options, shards, &opened) : flp_status_fail(FLP_OUT_OF_MEMORY, "%d shards", options->count);
-    if (status == FLP_OK)
+    const int are_open = status == FLP_OK;
+    if (are_open)
         status = check_output(options, shards);
+    const int is_misnamed = are_open && status == FLP_BAD_ARGUMENT;
     for (int i = 0; status == FLP_OK && i < shards[0].file.columns; i++)
         status = join(shards, options->count, i, &columns[i]);
     if (status == FLP_OK)
         status = flp_result_file_publish(options->out, &shards[0].file.facts.shape, shards[0].file.columns, columns);
     code = status == FLP_OK ? report(options, shards, columns) : flp_console_fail(status);
+    if (is_misnamed)
+        code = FLP_EXIT_USAGE;
     for (int i = 0; i < opened; i++)
         flp_shard_file_close(&shards[i].file);
     for (int i = 0; i < 2; i++)

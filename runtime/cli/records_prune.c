@@ -22,11 +22,16 @@ static void format_day(int days_ago, char day[FLP_RECORD_WORD_BYTES])
     strftime(day, FLP_RECORD_WORD_BYTES, "%Y-%m-%d", gmtime_r(&then, &parts));
 }
 
-/* Why a record is removed; NULL: it is kept. */
+/* Why a record is removed; NULL: it is kept, as is one that cannot be read. A newer library may keep its records in the same directory. */
 static const char *find_reason(const flp_records_command *command, const flp_record_file *file)
 {
     char day[FLP_RECORD_WORD_BYTES];
     flp_record record;
+    if (file->unreadable)
+        return NULL;
+    const int format = file->text ? flp_record_format_of(file->text) : 0;
+    if (format && format != FLP_RECORD_FORMAT)
+        return command->other_library ? "another version of the library wrote it" : NULL;
     if (file->fault || flp_record_parse(file->text, &record) != FLP_OK)
         return file->fault ? file->fault : flp_error_message();
     if (command->other_library && strcmp(record.version, flp_version()) != 0)
@@ -69,7 +74,13 @@ static int prune(const flp_records_command *command, const flp_record_files *fil
         return FLP_EXIT_OK; /* there is none yet */
     for (size_t i = 0; i < files->count; i++) {
         const flp_record_file *file = &files->files[i];
-        const char *reason = strcmp(file->place, path) == 0 ? find_reason(command, file) : NULL;
+        if (strcmp(file->place, path) != 0)
+            continue;
+        const char *reason = find_reason(command, file);
+        if (file->unreadable) {
+            flp_console_error("%s: %s", file->name, file->fault);
+            code = FLP_EXIT_FAILED;
+        }
         if (reason && remove_file(command, directory, file->name, reason) != FLP_EXIT_OK)
             code = FLP_EXIT_FAILED;
     }

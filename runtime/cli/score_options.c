@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/score.h"
+#include "cpu/thread_pool.h"
 
 #define AT(field) offsetof(flp_score_options, field)
 
@@ -47,7 +48,7 @@ static const flp_option table[] = {
     { .text = "Where and how:", .group = 4 },
     { "backend", "NAME", "auto, sm_90a, portable or cpu (default: auto)", FLP_OPTION_CHOICE, .at = AT(backend), .words = backends },
     { "device", "K", "CUDA device (default: 0); auto: the rank on this machine", FLP_OPTION_OWN, 0, 0, 1023, .read = read_device },
-    { "threads", "T", "threads of the CPU path (default: one a core)", FLP_OPTION_INT, .at = AT(threads), 1, 4096 },
+    { "threads", "T", "threads of the CPU path (default: one a core)", FLP_OPTION_INT, .at = AT(threads), 1, FLP_THREAD_POOL_MOST },
     { "chunk-rows", "N", "rows at a time (default: what the memory allows)", FLP_OPTION_INT64, .at = AT(chunk_rows), 1, INT64_MAX },
     { "shard", "I/N", "score part I, from 0 on, of N; auto: as torchrun, MPI or Slurm say", FLP_OPTION_OWN, .read = read_shard },
     { "strict", NULL, "fail where a row that is scored comes out as NaN", FLP_OPTION_FLAG, .at = AT(strict) },

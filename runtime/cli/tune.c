@@ -31,7 +31,8 @@ typedef struct {
     char *done;            /* [list.count]: 1: no process is to tune the problem any more */
     FILE *answers;         /* the problems' results as JSON, a line each; shared with the same processes */
     pthread_mutex_t mutex; /* guards what follows, and code, done and answers among this process's threads */
-    size_t next;
+    char *taken;           /* [list.count]: 1: a device of this process has taken the problem, or it was done before this process began */
+    char *fits;            /* [list.count]: 1: a device of this process has the problem's architecture */
     json_t *results;
 } queue;
 
@@ -50,22 +51,37 @@ static void fail(queue *q, int code)
     pthread_mutex_unlock(&q->mutex);
 }
 
-/* The next problem and its share of the time; NULL: there is none, or no time. The share is the time that is left, over the problems that are left for each
- * device. */
-static const flp_tune_item *take(queue *q, double *budget_seconds)
+/* 1 where a problem was requested on an architecture that this device does not have: sm_90 and sm_90a are both of compute capability 9.0. */
+static int is_of_another(const flp_tune_bench *bench, const flp_tune_item *item)
 {
-    const flp_tune_item *item = NULL;
+    char arch[16];
+    int length = snprintf(arch, sizeof arch, "sm_%d", bench->device.facts.compute_capability);
+    return item->arch && (strncmp(item->arch, arch, (size_t)length) != 0 || (item->arch[length] >= '0' && item->arch[length] <= '9'));
+}
+
+/* The next problem of this device's architecture and its share of the time; NULL: there is none, or no time. The share is the time that is left, over the
+ * problems that are left for each device. */
+static const flp_tune_item *take(queue *q, const flp_tune_bench *bench, double *budget_seconds)
+{
     const double budget = q->command->budget_seconds, left = budget - (flp_console_seconds() - q->begun);
+    size_t next = q->list.count, waiting = 0;
     pthread_mutex_lock(&q->mutex);
-    while (q->next < q->list.count && q->done[q->next])
-        q->next++;
-    if (q->next < q->list.count && !interrupted && !(budget > 0 && left <= 0)) {
-        const double devices = fmin(q->command->device_count, (double)(q->list.count - q->next));
-        *budget_seconds = budget > 0 ? left * devices / (double)(q->list.count - q->next) : 0;
-        item = &q->list.items[q->next++];
+    for (size_t i = q->list.count; i-- > 0;) {
+        const int fits = !is_of_another(bench, &q->list.items[i]);
+        q->fits[i] |= fits;
+        waiting += !q->taken[i];
+        if (fits && !q->taken[i])
+            next = i;
+    }
+    if (interrupted || (budget > 0 && left <= 0))
+        next = q->list.count;
+    if (next < q->list.count) {
+        const double devices = fmin(q->command->device_count, (double)waiting);
+        *budget_seconds = budget > 0 ? left * devices / (double)waiting : 0;
+        q->taken[next] = 1;
     }
     pthread_mutex_unlock(&q->mutex);
-    return item;
+    return next < q->list.count ? &q->list.items[next] : NULL;
 }
 
 static void tell(queue *q, flp_tune_outcome *outcome)
@@ -85,22 +101,12 @@ static void tell(queue *q, flp_tune_outcome *outcome)
         fail(q, FLP_EXIT_FAILED);
 }
 
-/* 1 where a problem was requested on an architecture that this device does not have: sm_90 and sm_90a are both of compute capability 9.0. */
-static int is_of_another(const flp_tune_bench *bench, const flp_tune_item *item)
-{
-    char arch[16];
-    int length = snprintf(arch, sizeof arch, "sm_%d", bench->device.facts.compute_capability);
-    return item->arch && (strncmp(item->arch, arch, (size_t)length) != 0 || (item->arch[length] >= '0' && item->arch[length] <= '9'));
-}
-
 static void tune_problems(queue *q, const flp_tune_bench *bench)
 {
     const flp_tune_item *item;
     double budget_seconds = 0;
-    while ((item = take(q, &budget_seconds)) != NULL) {
+    while ((item = take(q, bench, &budget_seconds)) != NULL) {
         flp_tune_outcome outcome;
-        if (is_of_another(bench, item))
-            continue;
         bench->slot->done = &q->done[item - q->list.items];
         bench->slot->code = q->code;
         flp_status status = flp_tune_problem(bench, item, budget_seconds, &outcome);
@@ -207,13 +213,27 @@ static void run_workers(queue *q)
             pthread_join(workers[i].handle, NULL);
 }
 
+/* What nobody took. */
+static void report_left(const queue *q)
+{
+    size_t late = 0, elsewhere = 0;
+    for (size_t i = 0; i < q->list.count; i++) {
+        late += !q->taken[i] && q->fits[i];
+        elsewhere += !q->taken[i] && !q->fits[i];
+    }
+    if (late)
+        flp_console_error("the time was over before %zu of %zu problem%s", late, q->list.count, flp_text_plural(q->list.count));
+    if (elsewhere && !q->command->quiet)
+        flp_console_error("%zu of %zu problem%s left: of an architecture that no device here has", elsewhere, q->list.count, flp_text_plural(q->list.count));
+}
+
 static void report(queue *q)
 {
     if (interrupted) {
         flp_console_error("interrupted: what was learned is kept");
         fail(q, FLP_EXIT_FAILED);
-    } else if (q->next < q->list.count && *q->code == FLP_EXIT_OK) {
-        flp_console_error("the time was over before %zu of %zu problem%s", q->list.count - q->next, q->list.count, flp_text_plural(q->list.count));
+    } else if (*q->code == FLP_EXIT_OK) {
+        report_left(q);
     }
     if (q->command->plot && json_array_size(q->results)) {
         flp_status status = flp_tune_report_plot(q->results, q->command->plot);
@@ -257,6 +277,7 @@ static int run(void *data)
     sigaction(SIGINT, &on_interrupt, NULL);
     sigaction(SIGTERM, &on_interrupt, NULL);
     read_answers(q);
+    memcpy(q->taken, q->done, q->list.count);
     if (!is_distorted(q))
         run_workers(q);
     report(q);
@@ -268,8 +289,11 @@ static flp_status share(queue *q)
     q->slots = flp_tune_watch_memory((size_t)q->command->device_count * sizeof *q->slots);
     q->code = flp_tune_watch_memory(sizeof *q->code);
     q->done = flp_tune_watch_memory(q->list.count + 1);
+    q->taken = calloc(q->list.count + 1, 1);
+    q->fits = calloc(q->list.count + 1, 1);
     q->answers = tmpfile();
-    return q->slots && q->code && q->done && q->answers ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory that processes share: %m");
+    return q->slots && q->code && q->done && q->taken && q->fits && q->answers ? FLP_OK
+                                                                               : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory that processes share: %m");
 }
 
 int flp_tune_main(int argc, char **argv)
@@ -292,6 +316,8 @@ int flp_tune_main(int argc, char **argv)
         flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
     if (q.answers)
         fclose(q.answers);
+    free(q.taken);
+    free(q.fits);
     flp_tune_list_free(&q.list);
     flp_records_destroy(q.records);
     json_decref(q.results);

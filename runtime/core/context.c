@@ -1,4 +1,7 @@
 /* Creates and destroys the context; defines its token losses, and loads those that plans name. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
 #include "core/context.h"
 
 #include <float.h>
@@ -37,7 +40,7 @@ static flp_status check_options(const flp_context_options *options)
 static double tune_seconds_of(const flp_context_options *options)
 {
     static const char variable[] = "FUSEDLOGP_TUNE_SECONDS";
-    const char *text = getenv(variable);
+    const char *text = secure_getenv(variable);
     double seconds = options->tune_seconds;
 
     if (seconds > 0 || !(options->flags & FLP_CONTEXT_TUNE))

@@ -1,4 +1,7 @@
 /* The microkernels of this build, the choice of one for this processor, and its application to any number of rows and entries. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
 #include "cpu/microkernel.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -171,7 +174,7 @@ static const flp_microkernel *bf16_kernel;
 
 static void find_bf16_kernel(void)
 {
-    const char *wanted = getenv("FUSEDLOGP_CPU_BF16");
+    const char *wanted = secure_getenv("FUSEDLOGP_CPU_BF16");
     for (int i = flp_bf16_microkernel_count - 1; i >= 0; i--)
         if (flp_bf16_microkernels[i].is_supported() && (wanted == NULL || strcmp(wanted, "0") != 0))
             bf16_kernel = &flp_bf16_microkernels[i];

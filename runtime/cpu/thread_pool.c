@@ -4,15 +4,13 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MOST_THREADS 1024
 
 typedef struct {
     flp_thread_pool *pool;
@@ -43,13 +41,13 @@ int flp_thread_pool_cores(void)
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than cpu_set_t holds */
-    return online < 1 ? 1 : online > MOST_THREADS ? MOST_THREADS : (int)online;
+    return online < 1 ? 1 : online > FLP_THREAD_POOL_MOST ? FLP_THREAD_POOL_MOST : (int)online;
 }
 
 flp_status flp_thread_pool_create(int threads, flp_thread_pool **pool)
 {
-    if (threads < 0 || threads > MOST_THREADS)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "cpu_threads: got %d, wanted 0 .. %d", threads, MOST_THREADS);
+    if (threads < 0 || threads > FLP_THREAD_POOL_MOST)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "cpu_threads: got %d, wanted 0 .. %d", threads, FLP_THREAD_POOL_MOST);
     if (threads == 0)
         threads = flp_thread_pool_cores();
     flp_thread_pool *created = calloc(1, sizeof *created + (size_t)threads * sizeof(worker));
@@ -106,26 +104,21 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* Workers block all signals, so that the application's signal handlers run on its own threads only. */
 static void start_workers(flp_thread_pool *pool, int wanted)
 {
     if (pool->started >= wanted)
         return;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     while (pool->started < wanted) {
         worker *next = &pool->workers[pool->started];
         next->pool = pool;
         next->thread = pool->started + 1;
-        int error = pthread_create(&next->handle, NULL, worker_main, next);
+        int error = flp_thread_start(&next->handle, NULL, worker_main, next);
         if (error != 0) {
             flp_log_warning("thread %d of %d did not start: %s", next->thread, pool->threads, strerror(error));
             break;
         }
         pool->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void flp_thread_pool_run(flp_thread_pool *pool, int64_t count, void (*task)(void *data, int64_t index, int thread), void *data)

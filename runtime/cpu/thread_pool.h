@@ -4,10 +4,11 @@
 #include "fusedlogp.h"
 
 typedef struct flp_thread_pool flp_thread_pool;
+enum { FLP_THREAD_POOL_MOST = 1024 /* threads */ };
 /* The number of cores that this process may run on. */
 int flp_thread_pool_cores(void);
-/* threads: the caller of a run included; 0: one for each core that this process may run on. The threads start with the first run. FLP_BAD_ARGUMENT,
- * FLP_OUT_OF_MEMORY. */
+/* threads: 0 .. FLP_THREAD_POOL_MOST, the caller of a run included; 0: one for each core that this process may run on. The threads start with the first run.
+ * FLP_BAD_ARGUMENT, FLP_OUT_OF_MEMORY. */
 flp_status flp_thread_pool_create(int threads, flp_thread_pool **pool);
 void flp_thread_pool_destroy(flp_thread_pool *pool);
 int flp_thread_pool_threads(const flp_thread_pool *pool);

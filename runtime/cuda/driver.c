@@ -14,19 +14,26 @@ flp_driver flp_driver_loaded;
 atomic_uint flp_driver_generation; /* written under the mutex */
 static unsigned forked_generation; /* generation of the driver that this process's parent had initialised before the fork; 0: none */
 
+/* 1 while this thread initialises the driver and holds the mutex. cuInit may fork: it starts nvidia-modprobe if a device file is missing. */
+static _Thread_local int loading;
+
 /* Fork handlers detect a fork at no cost for calls of the library; comparing getpid() would cost each call a system call. */
 static void lock_before_fork(void)
 {
-    flp_mutex_lock(&mutex);
+    if (!loading)
+        flp_mutex_lock(&mutex);
 }
 
 static void unlock_after_fork(void)
 {
-    flp_mutex_unlock(&mutex);
+    if (!loading)
+        flp_mutex_unlock(&mutex);
 }
 
 static void mark_child(void)
 {
+    if (loading)
+        return; /* the driver's own child, which starts another program */
     if (atomic_load(&flp_driver_generation) == flp_library_generation())
         forked_generation = atomic_exchange(&flp_driver_generation, 0);
     flp_mutex_unlock(&mutex);
@@ -103,7 +110,9 @@ static flp_status load_once(unsigned generation)
     if (atomic_load(&flp_driver_generation) == generation)
         return FLP_OK;
     watch_forks();
+    loading = 1;
     status = load();
+    loading = 0;
     if (status == FLP_OK)
         atomic_store(&flp_driver_generation, generation);
     return status;

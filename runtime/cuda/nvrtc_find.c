@@ -1,4 +1,7 @@
 /* Finds libnvrtc as a file in the usual places, so that a start with a filled kernel cache can identify NVRTC's build without loading 100 MiB. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -100,7 +103,7 @@ static void look_through(search *search, const char *pattern)
 
 static void look_at_place(search *search, const char *variable, const char *pattern)
 {
-    const char *value = variable ? getenv(variable) : "";
+    const char *value = variable ? secure_getenv(variable) : "";
     char path[PATH_MAX];
 
     while (value && !search->found) {

@@ -275,6 +275,8 @@ static flp_status list_architectures(flp_generator *generator)
 
 flp_status flp_generator_create(flp_generator **generator)
 {
+    static const char variable[] = "FUSEDLOGP_SOURCE_DIR";
+    const char *directory = secure_getenv(variable);
     flp_generator *made = calloc(1, sizeof(*made));
     flp_status status;
 
@@ -282,7 +284,9 @@ flp_status flp_generator_create(flp_generator **generator)
     if (!made)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the generator");
     pthread_mutex_init(&made->mutex, NULL);
-    status = flp_source_tree_load(secure_getenv("FUSEDLOGP_SOURCE_DIR"), &made->tree);
+    status = flp_source_tree_load(directory && *directory ? directory : NULL, &made->tree);
+    if (status != FLP_OK)
+        status = flp_status_prefix(status, variable);
     if (status == FLP_OK)
         status = flp_lua_state_create(&made->tree, &made->lua);
     if (status == FLP_OK)

@@ -7,7 +7,8 @@
 
 typedef struct flp_generator flp_generator; /* one Lua state; calls from several threads are serialised */
 
-/* Creates a generator from the embedded files of gen/ and templates/, or from those below $FUSEDLOGP_SOURCE_DIR where that is set. */
+/* Creates a generator from the embedded files of gen/ and templates/, or from those below $FUSEDLOGP_SOURCE_DIR where that is set and not empty. FLP_IO_FAILED
+ * names the variable. */
 flp_status flp_generator_create(flp_generator **generator);
 void flp_generator_destroy(flp_generator *generator);
 

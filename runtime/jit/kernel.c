@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "cpu/thread_pool.h"
 #include "jit/compile_order.h"
 #include "jit/kernel_entry.h"
@@ -140,7 +141,7 @@ static void run_side_by_side(job_list *list)
 
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, COMPILE_STACK_BYTES);
-    while (threads && started < most && started < list->count && pthread_create(&threads[started], &attributes, run_jobs, list) == 0)
+    while (threads && started < most && started < list->count && flp_thread_start(&threads[started], &attributes, run_jobs, list) == 0)
         started++;
     if (!started)
         run_jobs(list);

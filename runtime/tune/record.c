@@ -1,7 +1,9 @@
 /* The text of a record: a table of its fields, by which it is written, read and held to. */
 #include "tune/record.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ typedef struct {
 const char *const flp_regime_names[] = { "sustained", "burst", NULL };
 const char *const flp_tuning_end_names[] = { "settled", "rounds", "budget", "interrupted", NULL };
 
-static const char head[] = "fusedlogp record 2\n", default_tuning[] = "default";
+static const char head[] = "fusedlogp record ", default_tuning[] = "default";
 
 #define AT(member) offsetof(flp_record, member), sizeof(((flp_record *)0)->member)
 static const field fields[] = {
@@ -151,7 +153,7 @@ flp_status flp_record_format(const flp_record *record, flp_text *text)
 
     if (status != FLP_OK)
         return flp_status_prefix(status, "record");
-    flp_text_append(text, "%s", head);
+    flp_text_append(text, "%s%d\n", head, FLP_RECORD_FORMAT);
     for (int i = 0; i < FIELDS; i++)
         append_field(&fields[i], record, text);
     return text->failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "record: no memory") : FLP_OK;
@@ -216,14 +218,29 @@ static flp_status check_letters(const char *text, const flp_record *record)
     return status;
 }
 
+int flp_record_format_of(const char *text)
+{
+    char *end;
+    long format;
+
+    if (strncmp(text, head, strlen(head)) != 0 || !isdigit((unsigned char)text[strlen(head)]))
+        return 0;
+    format = strtol(text + strlen(head), &end, 10);
+    return *end == '\n' && format <= INT_MAX ? (int)format : 0;
+}
+
 flp_status flp_record_parse(const char *text, flp_record *record)
 {
-    const char *next = text + strlen(head);
+    const int format = flp_record_format_of(text);
+    const char *next = strchr(text, '\n');
     flp_status status = FLP_OK;
 
     memset(record, 0, sizeof(*record));
-    if (strncmp(text, head, strlen(head)) != 0)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "line 1: wanted '%.*s'", (int)strlen(head) - 1, head);
+    if (format != FLP_RECORD_FORMAT)
+        return format
+                   ? flp_status_fail(FLP_BAD_ARGUMENT, "line 1: got format %d, wanted %d: another version of the library wrote it", format, FLP_RECORD_FORMAT)
+                   : flp_status_fail(FLP_BAD_ARGUMENT, "line 1: wanted '%s%d'", head, FLP_RECORD_FORMAT);
+    next++;
     for (int i = 0; i < FIELDS && status == FLP_OK; i++)
         status = take_line(i + 2, &fields[i], &next, record);
     if (status == FLP_OK && *next)

@@ -11,6 +11,7 @@
 #include "tune/tuner.h"
 
 enum {
+    FLP_RECORD_FORMAT = 2, /* the number in the first line */
     FLP_RECORD_PROBLEM_BYTES = 1024,
     FLP_RECORD_TUNING_BYTES = 513,
     FLP_RECORD_WORD_BYTES = 32,
@@ -48,6 +49,9 @@ extern const char *const flp_tuning_end_names[];
 
 /* Appends the text. Numbers have six digits. FLP_BAD_ARGUMENT names the field that no text can hold or that makes no sense. */
 flp_status flp_record_format(const flp_record *record, flp_text *text);
+
+/* The format that a text's first line names, FLP_RECORD_FORMAT or another library's; 0: it names none. */
+int flp_record_format_of(const char *text);
 
 /* FLP_BAD_ARGUMENT: line and what is wrong there. */
 flp_status flp_record_parse(const char *text, flp_record *record);

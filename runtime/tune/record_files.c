@@ -76,7 +76,7 @@ static flp_status read_text(int directory, const char *name, char **text)
 
     *text = NULL;
     if (file < 0 || fstat(file, &facts) != 0) {
-        status = flp_status_fail(FLP_IO_FAILED, "%s: cannot open it: %s", name, strerror(errno));
+        status = flp_status_fail(FLP_IO_FAILED, "cannot open it: %s", strerror(errno));
     } else if (!S_ISREG(facts.st_mode) || facts.st_size > LARGEST_RECORD) {
         status = flp_status_fail(FLP_BAD_ARGUMENT, "wanted a plain file of at most %d bytes", LARGEST_RECORD);
     } else {
@@ -113,6 +113,7 @@ static flp_status read_file(int directory, const char *path, const char *name, f
         status = check_name(&record, name);
     if (status == FLP_OUT_OF_MEMORY)
         return status;
+    file->unreadable = status == FLP_IO_FAILED;
     return status == FLP_OK ? FLP_OK : set_fault(file);
 }
 

@@ -1,4 +1,7 @@
 /* Where records are, and finding one among them. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
 #include "tune/records.h"
 
 #include <errno.h>
@@ -30,7 +33,7 @@ flp_status flp_records_create(const flp_records_options *options, flp_records **
 {
     static const flp_user_directory place = { "records_directory", "records directory",  "FUSEDLOGP_RECORDS_DIR",
                                               "XDG_DATA_HOME",     "/fusedlogp/records", "/.local/share/fusedlogp/records" };
-    const char *systems = options->system_directories ? options->system_directories : getenv("FUSEDLOGP_SYSTEM_RECORDS");
+    const char *systems = options->system_directories ? options->system_directories : secure_getenv("FUSEDLOGP_SYSTEM_RECORDS");
     flp_records *made = calloc(1, sizeof(*made));
 
     *records = NULL;

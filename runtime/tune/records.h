@@ -13,6 +13,7 @@ typedef struct {
     char name[256]; /* the file's; one of an export has the name that its file would have; "" where neither is known */
     char *text;     /* NULL: it cannot be read */
     char *fault;    /* why it is no record; NULL: it is one */
+    int unreadable; /* 1: the system refused to read it, so that nothing is known of what it holds */
 } flp_record_file;
 
 typedef struct {

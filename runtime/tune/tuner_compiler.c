@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 enum { MOST_JOBS = 256, NICENESS = 10, WAIT_NANOSECONDS = 100000000 };
 
@@ -77,7 +78,7 @@ flp_status flp_tuner_compiler_create(const flp_tuner_device *device, const int *
     made->count = count;
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->done, NULL);
-    while (made->threads < jobs && made->threads < count && made->threads < MOST_JOBS && pthread_create(&made->handles[made->threads], NULL, work, made) == 0)
+    while (made->threads < jobs && made->threads < count && made->threads < MOST_JOBS && flp_thread_start(&made->handles[made->threads], NULL, work, made) == 0)
         made->threads++;
     return FLP_OK;
 }

@@ -128,6 +128,17 @@ check_equal "... and keeps it" 8 "$(find mine -type f | wc -l)"
 records prune --quiet
 check_equal "prune removes what is damaged and what killed processes left" 4 "$(find mine -type f | wc -l)"
 check_runs "... and the rest is sound" records lint --quiet
+sed '1s/2$/3/' "$one" >mine/22222222222222222222222222222222.record
+records lint --quiet >lint.out 2>newer.txt
+check_match "a record of another format is none here" "line 1: got format 3, wanted 2: another version of the library wrote it" newer.txt
+check_runs "prune keeps it" records prune --quiet
+check_file "... as it may be a newer library's" mine/22222222222222222222222222222222.record
+records prune --other-library >prune.txt
+check_match "... but for --other-library" "^2*.record: another version of the library wrote it$" prune.txt
+ln -s "$work/mine/no-such-directory/file" mine/33333333333333333333333333333333.record
+check_fails "what cannot be read is told" 1 "^fusedlogp: 3*.record: .*cannot open it" records prune --quiet
+check "... and kept" "$([ -L mine/33333333333333333333333333333333.record ] || echo 'it is gone')"
+rm mine/33333333333333333333333333333333.record
 { record 2 "" "" "" 2020-01-01; echo; record 3 "" "" "" "" 0.0.9; } >old.txt
 records import old.txt --quiet
 records prune --older-than 1000 >prune.txt

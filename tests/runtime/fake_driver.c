@@ -77,6 +77,8 @@ CUresult fake_driver_enter(int function)
 CUresult fake_cuda_init(unsigned flags)
 {
     ENTER(init);
+    if (fake_driver.on_init)
+        fake_driver.on_init();
     return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 

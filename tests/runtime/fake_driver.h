@@ -57,6 +57,7 @@ typedef struct {
     _Atomic(int64_t) live_bytes, live_blocks; /* device memory that is not freed */
     atomic_int live_modules;                  /* loaded and not unloaded */
     atomic_int ptx_modules;                   /* images that were PTX */
+    void (*on_init)(void);                    /* NULL, or what cuInit does besides */
     int (*local_bytes)(const char *image);    /* NULL, or what a thread of the image's kernels has of local memory, else 0 */
     int launches;                             /* since the reset; the first FAKE_LAUNCHES are kept */
     fake_launch launch[FAKE_LAUNCHES];

@@ -219,6 +219,27 @@ static void a_child_forked_before_first_use_may_use_cuda(void **state)
     assert_int_equal(0, in_child(is_usable));
 }
 
+static void fork_a_child(void)
+{
+    const pid_t child = fork();
+
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+}
+
+/* cuInit starts nvidia-modprobe where a device file is missing. A lock that the fork handlers wait for would be this thread's own. */
+static void an_initialisation_that_forks_ends(void **state)
+{
+    (void)state;
+    fake_driver.on_init = fork_a_child;
+    alarm(60);
+    assert_succeeds(flp_driver_get(&driver));
+    alarm(0);
+    fake_driver.on_init = NULL;
+    assert_int_equal(0, in_child(is_forked));
+}
+
 static void the_real_loader_says_why_a_library_does_not_open(void **state)
 {
     const flp_library_loader *loader;
@@ -255,6 +276,7 @@ int main(void)
         cmocka_unit_test_setup(a_child_of_a_process_that_used_cuda_is_told, install),
         cmocka_unit_test_setup(a_grandchild_is_told_too, install),
         cmocka_unit_test_setup(a_child_forked_before_first_use_may_use_cuda, install),
+        cmocka_unit_test_setup(an_initialisation_that_forks_ends, install),
         cmocka_unit_test_setup(the_real_loader_says_why_a_library_does_not_open, install),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

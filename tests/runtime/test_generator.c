@@ -277,8 +277,10 @@ static void a_directory_without_sources_is_an_error(void **state)
 {
     (void)state;
     setenv("FUSEDLOGP_SOURCE_DIR", "/nonexistent", 1);
-    assert_fails(FLP_IO_FAILED, flp_generator_create(&generator), "/nonexistent/gen");
+    assert_fails(FLP_IO_FAILED, flp_generator_create(&generator), "FUSEDLOGP_SOURCE_DIR: /nonexistent/gen");
     assert_null(generator);
+    setenv("FUSEDLOGP_SOURCE_DIR", "", 1);
+    assert_succeeds(flp_generator_create(&generator)); /* as if it were not set */
 }
 
 static void lua_errors_are_internal_and_say_where(void **state)

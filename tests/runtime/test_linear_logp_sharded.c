@@ -86,6 +86,27 @@ static void partials_are_gathered_in_their_place_between_the_shard_and_the_merge
         assert_ptr_equal(args.stream, fake_driver.launch[i].stream);
 }
 
+static int live_things(void)
+{
+    return (int)(fake_driver.live_blocks + fake_driver.live_events + fake_driver.calls[FAKE_stream_create] - fake_driver.calls[FAKE_stream_destroy]);
+}
+
+/* As from the finalizer of a thread that has no CUDA context, or another one. */
+static void ranks_are_freed_in_the_cuda_context_that_they_were_made_in(void **state)
+{
+    const int others = live_things() - 4; /* all but the terms' memory, a stream and two events */
+
+    (void)state;
+    fake_driver.current = NULL;
+    fake_driver.calls[FAKE_context_set_current] = 0;
+    flp_ranks_destroy(ranks);
+    assert_int_equal(others, live_things());
+    assert_int_equal(2, fake_driver.calls[FAKE_context_set_current]);
+    assert_null(fake_driver.current);
+    fake_driver.current = fake_driver_context(0);
+    assert_succeeds(flp_ranks_create(context, fake_nccl_communicator(), &ranks));
+}
+
 static void another_rank_has_another_place(void **state)
 {
     (void)state;
@@ -532,6 +553,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
         TEST(partials_are_gathered_in_their_place_between_the_shard_and_the_merge),
+        TEST(ranks_are_freed_in_the_cuda_context_that_they_were_made_in),
         TEST(another_rank_has_another_place),
         TEST(what_the_ranks_have_agreed_on_is_not_compared_again),
         TEST(a_call_that_is_new_cannot_be_captured),

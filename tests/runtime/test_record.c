@@ -135,7 +135,7 @@ static void what_is_wrong_is_told_with_its_line(void **state)
     static const struct {
         const char *from, *to, *told;
     } changes[] = {
-        { "fusedlogp record 2\n", "fusedlogp record 1\n", "line 1: wanted 'fusedlogp record 2'" },
+        { "fusedlogp record 2\n", "fusedlogp record 1\n", "line 1: got format 1, wanted 2" },
         { "arch: sm_90a\n", "", "line 3: got 'numerics: linear_logp.r3.bf16.s132', wanted 'arch: ...'" },
         { "arch: sm_90a\n", "arch: \n", "line 3: arch: got ''" },
         { "arch: sm_90a\n", "arch: sm_90a \n", "line 3: arch: wanted printable" },
@@ -163,7 +163,8 @@ static void what_is_wrong_is_told_with_its_line(void **state)
     assert_succeeds(flp_record_format(&whole, &text));
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
         assert_fails(FLP_BAD_ARGUMENT, flp_record_parse(changed(changes[i].from, changes[i].to), &record), changes[i].told);
-    assert_fails(FLP_BAD_ARGUMENT, flp_record_parse("", &record), "line 1");
+    assert_fails(FLP_BAD_ARGUMENT, flp_record_parse("", &record), "line 1: wanted 'fusedlogp record 2'");
+    assert_fails(FLP_BAD_ARGUMENT, flp_record_parse("fusedlogp record 2x\n", &record), "line 1: wanted 'fusedlogp record 2'");
 }
 
 static void every_part_of_a_record_is_none(void **state)

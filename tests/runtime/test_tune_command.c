@@ -228,6 +228,8 @@ static void what_was_asked_for_untuned_is_tuned(void **state)
     flp_untuned_note(records, "sm_90a", "no such problem");
     assert_exits(0, run("--untuned"));
     assert_contains(the_record(), "\nproblem: linear_logp:bf16:n4096:d2048:v131072\n");
+    assert_contains(messages, "1 of 2 problems left: of an architecture that no device here has\n");
+    assert_null(strstr(messages, "the time was over"));
     assert_succeeds(flp_untuned_read(records, &lines));
     assert_string_equal("sm_80 weighted_sum:bf16:n64:d4096\nsm_90a no such problem\n", lines.data);
     flp_text_free(&lines);

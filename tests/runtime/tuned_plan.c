@@ -1,3 +1,4 @@
+/* A context over a directory of records, and the plans that it makes. */
 #include "tuned_plan.h"
 
 #include <stdio.h>

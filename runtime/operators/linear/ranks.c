@@ -33,8 +33,8 @@ struct flp_ranks {
     const flp_nccl *nccl;
     ncclComm_t communicator;
     int rank, ranks;
-    unsigned long long cuda_context; /* of the terms' memory */
-    CUdeviceptr on_device;           /* [ranks] terms */
+    flp_device device;     /* whose context the terms' memory, the stream and the events are of */
+    CUdeviceptr on_device; /* [ranks] terms */
     terms *on_host;
     CUstream beside; /* where grad_hidden is summed up */
     CUevent grad_hidden, summed;
@@ -70,7 +70,7 @@ static flp_status allocate(flp_ranks *ranks)
     if (!ranks->on_host)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for what %d ranks agree on", ranks->ranks);
     if (status == FLP_OK)
-        status = flp_device_current_id(&ranks->cuda_context);
+        status = flp_device_current(&ranks->device);
     return status == FLP_OK ? flp_driver_check(driver, driver->memory_allocate(&ranks->on_device, bytes), "cuMemAlloc") : status;
 }
 
@@ -168,11 +168,13 @@ flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks 
     return status;
 }
 
-void flp_ranks_destroy(flp_ranks *ranks)
+/* In the CUDA context in which they were made, whichever is current; where that is gone, or the process has forked, nothing is there to be freed. */
+static void free_on_device(flp_ranks *ranks)
 {
     const flp_driver *driver;
+    CUcontext left;
 
-    if (!ranks)
+    if (!flp_device_enter(&ranks->device, &left))
         return;
     while (ranks->registered)
         take_back(ranks, &ranks->registered);
@@ -185,6 +187,19 @@ void flp_ranks_destroy(flp_ranks *ranks)
             driver->event_destroy(ranks->grad_hidden);
         if (ranks->summed)
             driver->event_destroy(ranks->summed);
+    }
+    flp_device_leave(left);
+}
+
+void flp_ranks_destroy(flp_ranks *ranks)
+{
+    if (!ranks)
+        return;
+    if (ranks->device.context)
+        free_on_device(ranks);
+    for (registration *next; ranks->registered; ranks->registered = next) {
+        next = ranks->registered->next;
+        free(ranks->registered);
     }
     free(ranks->on_host);
     free(ranks);
@@ -370,9 +385,9 @@ flp_status flp_ranks_check(const flp_ranks *ranks, const flp_linear_logp_problem
     ncclResult_t error = NCCL_SUCCESS;
     flp_status status = flp_device_current_id(&cuda_context);
 
-    if (status == FLP_OK && cuda_context != ranks->cuda_context)
+    if (status == FLP_OK && cuda_context != ranks->device.context_id)
         status = flp_status_fail(FLP_WRONG_CONTEXT, "the current CUDA context is number %llu, the ranks were made in number %llu", cuda_context,
-                                 ranks->cuda_context);
+                                 ranks->device.context_id);
     if (status == FLP_OK)
         status = flp_nccl_check(ranks->nccl, ranks->nccl->comm_async_error(ranks->communicator, &error), "ncclCommGetAsyncError");
     if (status == FLP_OK)
