@@ -136,7 +136,7 @@ check_file "... as it may be a newer library's" mine/222222222222222222222222222
 records prune --other-library >prune.txt
 check_match "... but for --other-library" "^2*.record: another version of the library wrote it$" prune.txt
 ln -s "$work/mine/no-such-directory/file" mine/33333333333333333333333333333333.record
-check_fails "what cannot be read is told" 1 "^fusedlogp: 3*.record: .*cannot open it" records prune --quiet
+check_fails "what cannot be read is told" 1 "33.record: cannot open it" records prune --quiet
 check "... and kept" "$([ -L mine/33333333333333333333333333333333.record ] || echo 'it is gone')"
 rm mine/33333333333333333333333333333333.record
 { record 2 "" "" "" 2020-01-01; echo; record 3 "" "" "" "" 0.0.9; } >old.txt
