@@ -106,8 +106,9 @@ local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" an
 local most_rows_of_short_sums = 2048
 local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.grad_filter_eps or p.hidden_first) end
 
--- Targets in the columns of a [D, V] grad_weight are added one behind the other: 15 % of a tile of 8192 rows, which in turns lies under the other warpgroup's
--- products. Sustained 2 to 8 % of a step, in burst between 2 % more and 2.5 % less: bench/results/NOTES.md.
+-- Targets in the columns of a [D, V] grad_weight are added one after the other: 15 % of a tile of 8192 rows, which in turns is hidden by the other warpgroup's
+-- products. Sustained 2 to 8 % of a step, in burst between 2 % more and 2.5 % less. grad_hidden's product in turns, too, brings another 1.4 to 4 % sustained,
+-- and in burst from 2.5 % less, where all exponentials are saved, to 2 % more: bench/results/NOTES.md.
 local function adds_across(p) return p.dv and not p.grad_filter_eps end
 
 -- Of the whole vocabulary at once, which many columns divide well, tiles of 192 read less of the L2 for a flop: 2 to 3 % of a step in burst, on an H100 5 % and
@@ -116,6 +117,13 @@ local function is_wide_across(p)
   return adds_across(p) and p.direct and p.grad_weight
     and tile_config.has_registers_for_wide_columns { cluster = 2, out = p.grad_weight, ragged = is_ragged(p.v, p.grad_weight) }
 end
+
+-- grad_hidden has one tile for each 128 rows and 256 columns, fewer than there are multiprocessors where rows are few, although its sums are as long as the
+-- vocabulary. Smaller tiles keep more of them busy, for the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, 17 and 24 %
+-- less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
+local most_rows_of_few_tiles = 1024
+local narrow_few = { bm = 64, bv = 128, stages = 8 } -- one warpgroup, up to 128 rows
+local function has_few_tiles(p) return p.n <= most_rows_of_few_tiles and not p.grad_filter_eps end
 
 local weight_group = 16 -- row blocks of grad_weight that go together, in turns
 
@@ -144,9 +152,12 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
     gradients_tile.group = linear_logp.turn_group(p, gradients_tile)
   end
   local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
+  local hidden_tile = products_tile or few == many and (adds_across(p) or has_few_tiles(p)) and turns_tile(arch_name)
+    or few ~= many and has_few_tiles(p) and { bm = narrow_few.bm, bv = narrow_few.bv, cluster = few.bm // narrow_few.bm, stages = narrow_few.stages,
+                                              arch = arch_name } or nil
   local weight_tile = products_tile or few == many and (stores_soon(p) or adds_across(p)) and turns_tile(arch_name, weight_group, is_wide_across(p))
   return selected(p, capability, "hopper",
-    specs(p, tile(few, 256), weight_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, products_tile))
+    specs(p, tile(few, 256), weight_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, hidden_tile))
 end)
 
 backward.portable = select.portable(function(p, arch_name, capability)

@@ -29,9 +29,9 @@ function TestAdvice.test_products_share_tiles_where_turns_read_too_much()
 end
 
 function TestAdvice.test_wide_tiles_keep_their_turns()
-  lu.assertEquals(advised("linear_cross_entropy:bf16:n2049:d4096:v128256:dv:gh_bf16:gw_bf16", h100), "weight_product.bv=192,weight_product.stages=4")
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n2049:d4096:v128256:dv:gh_bf16:gw_bf16", h100), shared .. "weight_product.bv=192,weight_product.stages=4")
   local text = "linear_cross_entropy:bf16:n8192:d4096:v128256:%sgh_bf16:gw_bf16:direct:saved_exp:hidden_first"
-  lu.assertEquals(advised(text:format("dv:"), h100), "save_exp_tile.bm=256,save_exp_tile.stages=3")
+  lu.assertEquals(advised(text:format("dv:"), h100), shared .. "save_exp_tile.bm=256,save_exp_tile.stages=3")
   lu.assertEquals(advised(text:format(""), h100), "save_exp_tile.cluster=2,save_exp_tile.group=8")
 end
 
@@ -51,11 +51,11 @@ end
 
 -- Of a [D, V] weight, of which blocks cannot share the columns.
 function TestAdvice.test_saved_exponentials_are_of_warpgroups_that_share_columns()
-  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:dv:gh_bf16:saved_exp", h100), "save_exp_tile.bm=256,save_exp_tile.stages=3")
-  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d2056:v128256:dv:gh_bf16:saved_exp", h100), "save_exp_tile.bm=256,save_exp_tile.stages=3")
-  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d2048:v128256:dv:gh_bf16:saved_exp", h100), "")
-  lu.assertEquals(advised("linear_cross_entropy:bf16:n4096:d4096:v128256:dv:gh_bf16:saved_exp", h100), "")
-  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:dv:bias_bf16:gh_bf16:saved_exp", h100), "")
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:dv:gh_bf16:saved_exp", h100), shared .. "save_exp_tile.bm=256,save_exp_tile.stages=3")
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d2056:v128256:dv:gh_bf16:saved_exp", h100), shared .. "save_exp_tile.bm=256,save_exp_tile.stages=3")
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d2048:v128256:dv:gh_bf16:saved_exp", h100) .. ",", shared)
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n4096:d4096:v128256:dv:gh_bf16:saved_exp", h100) .. ",", shared)
+  lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:dv:bias_bf16:gh_bf16:saved_exp", h100) .. ",", shared)
 end
 
 function TestAdvice.test_other_gpus_keep_what_is_selected()

@@ -238,12 +238,18 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
     return texts
   end
   luaunit.assertEquals(tiles_at(64, 90), { "bm64 c1", "bm64 c1", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(128, 90), { "bm128 c1", "bm128 c1", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(129, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" })
+  luaunit.assertEquals(tiles_at(128, 90), { "bm128 c1", "bm64 c2", "bm128 c2" }) -- few tiles of grad_hidden
+  luaunit.assertEquals(tiles_at(129, 90), { "bm128 c1 in turn", "bm128 c2 in turn", "bm128 c2 in turn" })
+  luaunit.assertEquals(tiles_at(1024, 90), { "bm128 c1 in turn", "bm128 c2 in turn", "bm128 c2 in turn" })
+  luaunit.assertEquals(tiles_at(1025, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" })
   luaunit.assertEquals(tiles_at(2048, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" }) -- sums of few rows
   luaunit.assertEquals(tiles_at(2049, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(128, 90, ":dv"), { "bm128 c1", "bm128 c1", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(2049, 90, ":dv"), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" }) -- sums to which targets are added slowly
+  luaunit.assertEquals(tiles_at(128, 90, ":dv"), { "bm128 c1", "bm64 c2", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(2049, 90, ":dv"), { "bm128 c1 in turn", "bm128 c2 in turn", "bm128 c2 in turn" }) -- sums to which targets are added slowly
+  for _, n in ipairs { 128, 1024 } do -- a product that passes steps over
+    local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16:filter1e-08"):format(n), 90)
+    luaunit.assertEquals({ specs.hidden_product.bm, specs.hidden_product.bv, specs.hidden_product.wg }, { 128, 256 })
+  end
   luaunit.assertEquals(tiles_at(64, 80), { "bm64 c1", "bm64 c1", "bm128 c1" })
   luaunit.assertEquals(tiles_at(65, 80), { "bm128 c1", "bm128 c1", "bm128 c1" })
 end

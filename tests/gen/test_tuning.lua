@@ -246,7 +246,7 @@ function TestTuning.test_each_tile_has_a_candidate_before_any_has_two()
   end
   lu.assertEquals(last, { tile = 7, grad_logits = 1, hidden_product = 2, weight_product = 2 })
   lu.assertTrue(tiles["weight_product.bv=192,weight_product.stages=4"], "in turns, as the whole vocabulary has it, with the launch's own groups")
-  lu.assertTrue(tiles["hidden_product.bv=192,hidden_product.wg=128"])
+  lu.assertTrue(tiles["hidden_product.bv=256,hidden_product.stages=4,hidden_product.wg=64"])
 end
 
 function TestTuning.test_the_model_follows_the_device()

@@ -97,7 +97,8 @@ static void nobody_has_a_head_start_for_nothing(void **state)
     assert_int_equal(0, flp_tile_launch_head_start(&plan, &one, &longer).workers);
     assert_int_equal(1, flp_tile_launch_head_start(&plan, &one, &nearly).tiles);
     assert_int_equal(65, flp_tile_launch_head_start(&plan, &one, &nearly).workers);
-    assert_int_equal(0, flp_tile_launch_head_start(&plan, &one, &few).workers); /* too few tiles for those that begin behind */
+    assert_int_equal(65, flp_tile_launch_head_start(&plan, &one, &few).workers);
+    assert_int_equal(2, flp_tile_launch_head_start(&plan, &one, &few).tiles); /* all 66, although there is time for 22 */
 }
 
 int main(void)

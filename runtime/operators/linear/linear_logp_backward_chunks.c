@@ -486,7 +486,7 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
     flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
     *before = hidden_first ? weight_work(run, size->columns) : hidden_work(run, size->columns);
-    before->head_tiles = (int64_t)weight_head.workers * weight_head.tiles;
+    before->head_tiles = (int64_t)weight_head.workers * weight_head.tiles; /* all of them, or more, where the idle clusters have time for all */
     if (status == FLP_OK)
         status = finishes_first ? finish_hidden_first(run, &part) : run_products(run, &part);
     return status == FLP_OK && run->call.plan->filter ? count_kept(run, size->columns) : status;

@@ -102,11 +102,10 @@ flp_head_start flp_tile_launch_head_start(const flp_plan *plan, const flp_tile_w
     const int64_t last = (shape_before.tiles - before->head_tiles) % shape_before.clusters; /* tiles of the last round; 0: it is full */
     const int64_t idle = last > 0 ? (shape_before.clusters - last) * shape.clusters / shape_before.clusters : 0;
     const int64_t one = tile_work(plan, own), time = (tile_work(plan, before) + one / NEARLY) / one;
-    const int64_t tiles = own->most_early > 0 ? flp_int64_smaller(time, own->most_early) : time;
+    const int64_t possible = own->most_early > 0 ? flp_int64_smaller(time, own->most_early) : time;
+    const int64_t tiles = idle > 0 ? flp_int64_smaller(possible, flp_int64_divide_up(shape.tiles, idle)) : 0;
 
-    if (idle * tiles == 0 || shape.tiles < idle * tiles + shape.clusters)
-        return (flp_head_start){ 0, 0 };
-    return (flp_head_start){ (int32_t)idle, (int32_t)tiles };
+    return tiles > 0 ? (flp_head_start){ (int32_t)idle, (int32_t)tiles } : (flp_head_start){ 0, 0 };
 }
 
 flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_tile_launch *launch, CUstream stream)

@@ -52,8 +52,8 @@ typedef struct {
     int32_t workers, tiles;
 } flp_head_start;
 
-/* What the last round of the launch before leaves idle: clusters without a tile, and of this launch's tiles as many as they have time for until the others are
- * through. Nothing where there is no such time, or too few tiles for the others. */
+/* The head start of a launch over the one before it: the clusters that the last wave of the launch before leaves without a tile, and how many tiles of this
+ * launch each of them has time for until that wave ends, at most all there are. { 0, 0 }: no cluster is idle, or has time for a tile. */
 flp_head_start flp_tile_launch_head_start(const flp_plan *plan, const flp_tile_work *before, const flp_tile_work *own);
 
 /* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one.
