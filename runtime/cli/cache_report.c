@@ -20,8 +20,9 @@ json_t *flp_cache_report_make(flp_cubin_cache *cache)
 {
     flp_cubin_cache_facts facts;
     flp_cubin_cache_describe(cache, &facts);
-    return json_pack("{s:o, s:I, s:I, s:I, s:b, s:o}", "directory", flp_console_json_string(facts.directory), "files", (json_int_t)facts.files, "bytes",
-                     (json_int_t)facts.bytes, "refused", (json_int_t)facts.refused, "writable", facts.writable, "systems", make_systems(cache));
+    return json_pack("{s:o, s:I, s:I, s:I, s:b, s:o, s:o}", "directory", flp_console_json_string(facts.directory), "files", (json_int_t)facts.files, "bytes",
+                     (json_int_t)facts.bytes, "refused", (json_int_t)facts.refused, "writable", facts.writable, "refusal",
+                     facts.refusal[0] ? flp_console_json_string(facts.refusal) : json_null(), "systems", make_systems(cache));
 }
 
 static const char *text_of(json_t *object, const char *key)
@@ -42,6 +43,10 @@ static void print_kernels(json_t *directory)
 void flp_cache_report_print_user(const char *label, json_t *report)
 {
     printf("%s%s: ", label, text_of(report, "directory"));
+    if (text_of(report, "refusal") != NULL) {
+        printf("refused: %s\n", text_of(report, "refusal"));
+        return;
+    }
     print_kernels(report);
     puts(json_is_true(json_object_get(report, "writable")) ? "" : ", not writable");
 }

@@ -16,6 +16,15 @@ static int open_cache(const flp_gen_options *options, flp_cubin_cache **cache, f
     return FLP_EXIT_OK;
 }
 
+/* Of a directory that is there but was not opened nothing is known, and nothing is removed from it. */
+static int check_opened(const flp_cubin_cache_facts *facts)
+{
+    if (!facts->refusal[0])
+        return FLP_EXIT_OK;
+    flp_console_error("the kernel cache is there but was not opened: %s", facts->refusal);
+    return FLP_EXIT_FAILED;
+}
+
 static int print_kernel(void *data, const char *file, const char *variant, int64_t bytes)
 {
     (void)data;
@@ -61,6 +70,8 @@ int flp_gen_cache_list(const flp_gen_options *options)
             print_directories(report);
         json_decref(report);
     }
+    if (code == FLP_EXIT_OK)
+        code = check_opened(&facts);
     flp_cubin_cache_destroy(cache);
     return code;
 }
@@ -72,6 +83,10 @@ int flp_gen_cache_clear(const flp_gen_options *options)
     int code = open_cache(options, &cache, &facts);
     if (code != FLP_EXIT_OK)
         return code;
+    if (check_opened(&facts) != FLP_EXIT_OK) {
+        flp_cubin_cache_destroy(cache);
+        return FLP_EXIT_FAILED;
+    }
     int64_t removed = flp_cubin_cache_clear(cache);
     if (options->json)
         code = flp_console_print_json(json_pack("{s:o, s:I}", "directory", flp_console_json_string(facts.directory), "removed", (json_int_t)removed));
@@ -79,8 +94,9 @@ int flp_gen_cache_clear(const flp_gen_options *options)
         printf("%" PRId64 " kernel%s removed; %s\n", removed, flp_text_plural(removed), facts.directory[0] ? facts.directory : "no directory");
     /* What is left could not be removed. */
     flp_cubin_cache_describe(cache, &facts);
-    if (facts.files > 0) {
-        flp_console_error("%" PRId64 " kernel%s could not be removed from %s", facts.files, flp_text_plural(facts.files), facts.directory);
+    const int64_t left = facts.files + facts.refused;
+    if (left > 0) {
+        flp_console_error("%" PRId64 " kernel%s or folder%s could not be removed from %s", left, flp_text_plural(left), flp_text_plural(left), facts.directory);
         if (code == FLP_EXIT_OK)
             code = FLP_EXIT_FAILED;
     }

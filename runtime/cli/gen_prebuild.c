@@ -124,7 +124,9 @@ static int build_all(build *now, flp_thread_pool *pool, double start)
         flp_thread_pool_run(pool, (int64_t)now->variants.count, prebuild_one, now);
         flp_console_progress("%s", "");
     } else if (!all_are_there(now)) {
-        flp_console_error("the kernel directory cannot be written: %s", facts.directory[0] ? facts.directory : "none is known; name one with --out");
+        flp_console_error("the kernel directory cannot be written: %s", facts.refusal[0]     ? facts.refusal
+                                                                        : facts.directory[0] ? facts.directory
+                                                                                             : "none is known; name one with --out");
         return FLP_EXIT_FAILED;
     }
     return report(now, flp_console_seconds() - start);

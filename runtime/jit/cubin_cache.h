@@ -69,6 +69,7 @@ typedef struct {
     int64_t files, bytes;
     int64_t refused; /* files, not among those counted, and subdirectories that this user cannot read or must not trust */
     int writable;
+    char refusal[512]; /* why a directory that is there was not opened; "" where it was, or where there is none */
 } flp_cubin_cache_facts;
 void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts);
 

@@ -24,6 +24,16 @@ static int can_be_made(const char *path)
     return access(part, W_OK | X_OK) == 0;
 }
 
+/* The user's directory as it is; -1, with this thread's error message and errno, where there is none or it is refused. Nothing is warned of. */
+static int open_user(const flp_cubin_cache *cache)
+{
+    int directory = -1;
+
+    if (cache->user[0])
+        flp_cubin_cache_directory_open(cache->user, FLP_CUBIN_CACHE_USER, &directory);
+    return directory;
+}
+
 void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts)
 {
     flp_cubin_cache_list list;
@@ -33,9 +43,12 @@ void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *fac
     snprintf(facts->directory, sizeof(facts->directory), "%s", cache->user);
     if (!cache->user[0])
         return;
-    directory = flp_cubin_cache_state_open_user(cache, 0);
+    directory = open_user(cache);
     if (directory < 0) {
-        facts->writable = access(cache->user, F_OK) != 0 && errno == ENOENT && can_be_made(cache->user);
+        if (errno == ENOENT)
+            facts->writable = can_be_made(cache->user);
+        else
+            snprintf(facts->refusal, sizeof(facts->refusal), "%s", flp_error_message());
         return;
     }
     flp_cubin_cache_list_read(directory, 0, &list);
@@ -74,7 +87,7 @@ int flp_cubin_cache_describe_system(flp_cubin_cache *cache, int index, flp_cubin
 void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, const char *file, const char *variant, int64_t bytes), void *data)
 {
     flp_cubin_cache_list list;
-    int stop = 0, directory = cache->user[0] ? flp_cubin_cache_state_open_user(cache, 0) : -1;
+    int stop = 0, directory = open_user(cache);
 
     if (directory < 0)
         return;
@@ -94,7 +107,7 @@ int64_t flp_cubin_cache_clear(flp_cubin_cache *cache)
 {
     flp_cubin_cache_list list;
     int64_t removed = 0;
-    int directory = cache->user[0] ? flp_cubin_cache_state_open_user(cache, 0) : -1;
+    int directory = open_user(cache);
 
     if (directory < 0)
         return 0;
@@ -132,9 +145,12 @@ flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *varia
     close(directory);
     if (status != FLP_OK)
         return status;
-    status = flp_file_publish(failed, name, source, source_bytes);
+    if (snprintf(path, 4096, "%s/failed/%s", cache->user, name) >= 4096)
+        status = flp_status_fail(FLP_IO_FAILED, "failed/%s: the path is too long in %s", name, cache->user);
+    else
+        status = flp_file_publish(failed, name, source, source_bytes);
     close(failed);
-    if (status == FLP_OK && snprintf(path, 4096, "%s/failed/%s", cache->user, name) >= 4096)
-        return flp_status_fail(FLP_IO_FAILED, "%s/failed/%s: the path is too long", cache->user, name);
+    if (status != FLP_OK)
+        path[0] = 0;
     return status;
 }

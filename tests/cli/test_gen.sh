@@ -196,4 +196,26 @@ fusedlogp_gen cache list --out kernels --json >empty.json
 check_equal "an empty cache lists nothing" 0 "$(json_value empty.json kernels)"
 fusedlogp_gen cache clear --out kernels --json >clear.json
 check_equal "an empty cache is cleared" 0 "$(json_value clear.json removed)"
+
+# What was refused is no empty cache.
+mkdir -m 755 shared && mkdir -m 700 shared/a7 shared/b8
+printf 1234567890 >shared/a7/one.flpk
+printf 1234567890 >shared/b8/two.flpk
+chmod 775 shared
+refused="the kernel cache is there but was not opened: directory $work/shared: group or others may write to it"
+check_fails "cache clear of a directory that is refused" 1 "$refused" fusedlogp_gen cache clear --out shared
+check_file "... removes nothing" shared/a7/one.flpk
+fusedlogp_gen cache list --out shared >refused.txt 2>messages
+check_equal "cache list of it fails, too" 1 $?
+check_match "... and says why" "fusedlogp-gen: $refused" messages
+check_lines "... once" 1 messages
+check_match "... beside the directory" "/shared: refused: directory .*/shared: group or others may write to it" refused.txt
+fusedlogp_gen cache list --out shared --json >refused.json 2>messages
+check_match "... in JSON too" "group or others may write" refused.json
+chmod 755 shared
+chmod 775 shared/b8
+fusedlogp_gen cache clear --out shared >clear.txt 2>messages
+check_equal "cache clear fails where a folder inside is refused" 1 $?
+check_match "... after it has removed what it may" '^1 kernel removed; ' clear.txt
+check_match "... and says what is left" '^fusedlogp-gen: 1 kernel or folder could not be removed from ' messages
 finish

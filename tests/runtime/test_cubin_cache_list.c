@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -131,10 +132,48 @@ static void the_facts_count_and_clearing_empties(void **state)
     fake_cache_open(fake_directory_path(fake_cache.root, "file"), "", 0);
     flp_cubin_cache_describe(fake_cache.cache, &facts);
     assert_int_equal(0, facts.writable);
+    assert_contains(facts.refusal, "Not a directory");
     fake_cache_open("", "", 0);
     flp_cubin_cache_describe(fake_cache.cache, &facts);
     assert_string_equal("", facts.directory);
     assert_int_equal(0, facts.writable);
+}
+
+static void a_directory_that_is_refused_is_no_empty_one(void **state)
+{
+    flp_cubin_cache_facts facts;
+
+    (void)state;
+    fake_cache_store_numbered(1, 0);
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_string_equal("", facts.refusal);
+    assert_int_equal(0, chmod(fake_cache.user, 0775));
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_contains(facts.refusal, "group or others may write to it");
+    assert_true(facts.files == 0 && facts.writable == 0);
+    fake_cache_open(fake_directory_path(fake_cache.root, "absent"), "", 0);
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_string_equal("", facts.refusal);
+    assert_int_equal(1, facts.writable);
+}
+
+/* Such a directory leaves room for the folder of sources, and none for a source's long name. */
+static void a_source_whose_path_is_too_long_has_no_path(void **state)
+{
+    char user[4096], path[4096] = "before", variant[201];
+    int length;
+
+    (void)state;
+    length = snprintf(user, sizeof(user), "%s", fake_cache.root);
+    for (int level = 0; level < 20; level++)
+        length += snprintf(user + length, sizeof(user) - (size_t)length, "/%0200d", level);
+    memset(variant, 'v', sizeof(variant) - 1);
+    variant[sizeof(variant) - 1] = 0;
+    fake_cache_open(user, "", 0);
+    assert_fails(FLP_IO_FAILED, flp_cubin_cache_keep_source(fake_cache.cache, variant, "#error", 6, path), "the path is too long");
+    assert_string_equal("", path);
+    assert_succeeds(flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path));
+    assert_contains(path, "/failed/x.cu");
 }
 
 static void a_failed_source_is_kept_under_its_variants_name(void **state)
@@ -165,6 +204,8 @@ int main(void)
         CACHE_TEST(what_killed_processes_left_is_removed_when_old),
         CACHE_TEST(the_list_shows_variants_and_damage),
         CACHE_TEST(the_facts_count_and_clearing_empties),
+        CACHE_TEST(a_directory_that_is_refused_is_no_empty_one),
+        CACHE_TEST(a_source_whose_path_is_too_long_has_no_path),
         CACHE_TEST(a_failed_source_is_kept_under_its_variants_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
