@@ -42,28 +42,35 @@ static void choose_action(struct argp_state *state, void *into, const flp_option
         options->emit = argument;
 }
 
+/* The actions that are of kernels, chosen by these options. */
+#define KERNELS (FLP_OPTION_OF(FLP_GEN_PREBUILD) | FLP_OPTION_OF(FLP_GEN_EMIT) | FLP_OPTION_OF(FLP_GEN_LIST) | FLP_OPTION_OF(FLP_GEN_CHECK))
+
 static const flp_option table[] = {
     { "arch", "ARCH", "architecture, e.g. sm_90a; may be given several times; sm_90a@host with --emit and --list: plain C++", FLP_OPTION_OWN,
-      .read = read_archs, .group = 1 },
-    { "dtype", "LIST", "dtypes, comma-separated: bf16,f16,f32 (default: all)", FLP_OPTION_OWN, .at = AT(dtypes), .read = extend_list, .group = 1 },
-    { "d", "LIST", "hidden sizes, comma-separated (default: the usual ones)", FLP_OPTION_OWN, .at = AT(hidden_sizes), .read = extend_list, .group = 1 },
+      .read = read_archs, .group = 1, .actions = KERNELS },
+    { "dtype", "LIST", "dtypes, comma-separated: bf16,f16,f32 (default: all)", FLP_OPTION_OWN, .at = AT(dtypes), .read = extend_list, .group = 1,
+      .actions = KERNELS },
+    { "d", "LIST", "hidden sizes, comma-separated (default: the usual ones)", FLP_OPTION_OWN, .at = AT(hidden_sizes), .read = extend_list, .group = 1,
+      .actions = KERNELS },
     { "problem", "STR", "instead of the usual problems this one, by its canonical string; may be given several times", FLP_OPTION_LIST, .at = AT(problems),
-      .bytes_at = AT(problems_bytes), .group = 1 },
-    { "any-rows", NULL, "also what calls of fewer rows than each --problem's take", FLP_OPTION_FLAG, .at = AT(any_rows), .group = 1 },
+      .bytes_at = AT(problems_bytes), .group = 1, .actions = KERNELS },
+    { "any-rows", NULL, "also what calls of fewer rows than each --problem's take", FLP_OPTION_FLAG, .at = AT(any_rows), .group = 1, .actions = KERNELS },
     { "model", "CONFIG", "a model's config.json or its folder: instead of the usual problems those below; may be given several times", FLP_OPTION_LIST,
-      .at = AT(models), .bytes_at = AT(models_bytes), .group = 1 },
+      .at = AT(models), .bytes_at = AT(models_bytes), .group = 1, .actions = KERNELS },
     { "numerics", NULL, "also what records decide on a row's bits, for programs that follow them (FLP_CONTEXT_TUNED_BITS)", FLP_OPTION_FLAG, .at = AT(numerics),
-      .group = 1 },
+      .group = 1, .actions = KERNELS },
     { "ptx", NULL, "also the portable kernels whose PTX GPUs newer than the library or than an NVRTC run: those of sm_86", FLP_OPTION_FLAG, .at = AT(ptx),
-      .group = 1 },
+      .group = 1, .actions = KERNELS },
     { "token-loss", "FILE.lua", "also the kernels of this token loss, which the file's name names; may be given several times", FLP_OPTION_LIST,
-      .at = AT(token_losses), .bytes_at = AT(token_losses_bytes), .group = 1 },
-    { "out", "DIR", "kernel directory (default: the user's cache)", FLP_OPTION_TEXT, .at = AT(out), .group = 2 },
+      .at = AT(token_losses), .bytes_at = AT(token_losses_bytes), .group = 1, .actions = KERNELS },
+    { "out", "DIR", "kernel directory (default: the user's cache)", FLP_OPTION_TEXT, .at = AT(out), .group = 2,
+      .actions = ~(FLP_OPTION_OF(FLP_GEN_EMIT) | FLP_OPTION_OF(FLP_GEN_LIST)) },
     { "emit", "DIR", "write sources and manifests to DIR and compile nothing", FLP_OPTION_OWN, .least = FLP_GEN_EMIT, .read = choose_action, .group = 2 },
     { "list", NULL, "print the variants and compile nothing", FLP_OPTION_OWN, .least = FLP_GEN_LIST, .read = choose_action, .group = 2 },
     { "check", NULL, "print the variants that programs here would not find on disk, and compile nothing", FLP_OPTION_OWN, .least = FLP_GEN_CHECK,
       .read = choose_action, .group = 2 },
-    { "jobs", "N", "compilations at a time (default: one a core)", FLP_OPTION_INT, .at = AT(jobs), 1, FLP_THREAD_POOL_MOST, .group = 3 },
+    { "jobs", "N", "compilations at a time (default: one a core)", FLP_OPTION_INT, .at = AT(jobs), 1, FLP_THREAD_POOL_MOST, .group = 3,
+      .actions = FLP_OPTION_OF(FLP_GEN_PREBUILD) },
     { "json", NULL, "print JSON", FLP_OPTION_FLAG, .at = AT(json), .group = 3 },
     { "quiet", NULL, "print errors only", FLP_OPTION_FLAG, .at = AT(quiet), .group = 3 },
     { 0 }
@@ -95,6 +102,13 @@ static void check_prebuild(struct argp_state *state, const flp_gen_options *opti
             argp_error(state, "--arch %s: its kernels are C++ sources, which --emit writes; nothing is prebuilt", arch);
 }
 
+static const char *name_action(int action)
+{
+    static const char *const names[] = { [FLP_GEN_PREBUILD] = "a prebuild", [FLP_GEN_EMIT] = "--emit",           [FLP_GEN_LIST] = "--list",
+                                         [FLP_GEN_CHECK] = "--check",       [FLP_GEN_CACHE_LIST] = "cache list", [FLP_GEN_CACHE_CLEAR] = "cache clear" };
+    return (size_t)action < sizeof names / sizeof names[0] ? names[action] : NULL;
+}
+
 static void finish(struct argp_state *state, void *into)
 {
     const flp_gen_options *options = into;
@@ -106,6 +120,7 @@ static void finish(struct argp_state *state, void *into)
         argp_error(state, "--any-rows is for --problem");
     if (options->numerics && !flp_gen_has_problems(options))
         argp_error(state, "--numerics is for --problem and --model");
+    flp_options_check_action(state, (int)options->action, name_action);
     if (options->action == FLP_GEN_PREBUILD || options->action == FLP_GEN_CHECK)
         check_prebuild(state, options);
 }

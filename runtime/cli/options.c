@@ -1,6 +1,8 @@
 /* Parses command lines that tables describe. */
 #include "cli/options.h"
 #include <argz.h>
+#include <stdio.h>
+#include <string.h>
 #include "cli/console.h"
 #include "cli/result_file.h"
 
@@ -9,6 +11,7 @@ enum { FIRST_KEY = 256 /* above every character */ };
 typedef struct {
     const flp_command_line *line;
     void *options;
+    char given[FLP_OPTIONS]; /* 1: that option of the table was */
 } parsing;
 
 static int read_int(struct argp_state *state, const flp_option *option, const char *text)
@@ -51,12 +54,32 @@ static void read_value(struct argp_state *state, void *options, const flp_option
     }
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static void refuse_option(struct argp_state *state, const flp_option *option, int action, const char *(*name)(int action))
+{
+    char names[256] = "";
+    for (int i = 0; name(i) != NULL; i++) {
+        const size_t used = strlen(names);
+        if (option->actions & FLP_OPTION_OF(i))
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name(i));
+    }
+    argp_error(state, "--%s: got it with %s, wanted only with %s", option->name, name(action), names);
+}
+
+void flp_options_check_action(struct argp_state *state, int action, const char *(*name)(int action))
 {
     const parsing *of = state->input;
+    for (int i = 0; i < FLP_OPTIONS; i++)
+        if (of->given[i] && of->line->table[i].actions && !(of->line->table[i].actions & FLP_OPTION_OF(action)))
+            refuse_option(state, &of->line->table[i], action, name);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    parsing *of = state->input;
     const flp_command_line *line = of->line;
     if (key >= FIRST_KEY && key < FIRST_KEY + FLP_OPTIONS) {
         read_value(state, of->options, &line->table[key - FIRST_KEY], argument);
+        of->given[key - FIRST_KEY] = 1;
     } else if (key == ARGP_KEY_ARG) {
         if (line->take_word == NULL)
             argp_error(state, "'%s': wanted options only", argument);
@@ -74,7 +97,7 @@ void flp_options_parse(const flp_command_line *line, int argc, char **argv, void
 {
     struct argp_option table[FLP_OPTIONS + 1] = { { 0 } };
     const struct argp arguments = { table, parse, line->words, line->about, flp_console_help, 0, 0 };
-    parsing input = { line, options };
+    parsing input = { line, options, { 0 } };
     for (int i = 0; i < FLP_OPTIONS && line->table[i].text != NULL; i++) {
         const flp_option *option = &line->table[i];
         table[i] = (struct argp_option){ option->name, option->name ? FIRST_KEY + i : 0, option->value, 0, option->text, option->group };

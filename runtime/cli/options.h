@@ -26,8 +26,10 @@ typedef struct flp_option {
     int group;                /* of the help */
     const char *const *words; /* of a choice; NULL ends them */
     size_t bytes_at;          /* of a list: offset of its size_t */
+    unsigned actions;         /* FLP_OPTION_OF each action that takes the option; 0: all actions take it */
     void (*read)(struct argp_state *state, void *options, const struct flp_option *option, const char *text);
 } flp_option;
+#define FLP_OPTION_OF(action) (1u << (action))
 
 typedef struct {
     const flp_option *table;   /* at most FLP_OPTIONS rows; one without name and text ends them */
@@ -41,4 +43,7 @@ enum { FLP_OPTIONS = 64 };
 
 /* Fills in options, which holds the defaults. Exits on usage errors. */
 void flp_options_parse(const flp_command_line *line, int argc, char **argv, void *options);
+
+/* For `finish` of a program with actions: an option that was given though this action would ignore it is an error. name: of an action, NULL behind the last. */
+void flp_options_check_action(struct argp_state *state, int action, const char *(*name)(int action));
 #endif

@@ -80,16 +80,17 @@ typedef struct {
     int (*run)(const flp_records_command *command);
 } action;
 
-static const action actions[] = {
-    { "list", "words", 0, INT32_MAX, list_records },
-    { "show", "words", 0, INT32_MAX, show_records },
-    { "export", "nothing more", 0, 0, flp_records_export },
-    { "import", "files", 1, INT32_MAX, flp_records_import },
-    { "lint", "directories and files", 0, INT32_MAX, flp_records_lint },
-    { "diff", "one or two directories or files", 1, 2, flp_records_diff },
-    { "prune", "nothing more", 0, 0, flp_records_prune },
+enum { LIST, SHOW, EXPORT, IMPORT, LINT, DIFF, PRUNE, ACTIONS };
+
+static const action actions[ACTIONS] = {
+    [LIST] = { "list", "words", 0, INT32_MAX, list_records },
+    [SHOW] = { "show", "words", 0, INT32_MAX, show_records },
+    [EXPORT] = { "export", "nothing more", 0, 0, flp_records_export },
+    [IMPORT] = { "import", "files", 1, INT32_MAX, flp_records_import },
+    [LINT] = { "lint", "directories and files", 0, INT32_MAX, flp_records_lint },
+    [DIFF] = { "diff", "one or two directories or files", 1, 2, flp_records_diff },
+    [PRUNE] = { "prune", "nothing more", 0, 0, flp_records_prune },
 };
-enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
 typedef struct {
     flp_records_command command;
@@ -97,16 +98,19 @@ typedef struct {
 } choice;
 
 #define AT(field) offsetof(choice, command.field)
+#define OF(action) FLP_OPTION_OF(action)
 
 static const flp_option table[] = {
     { "directory", "DIR", "the user's records (default: FUSEDLOGP_RECORDS_DIR, or in the data directory)", FLP_OPTION_TEXT, .at = AT(directory), .group = 1 },
-    { "all", NULL, "export: those of the system too", FLP_OPTION_FLAG, .at = AT(all), .group = 1 },
-    { "out", "FILE", "export: write to FILE", FLP_OPTION_TEXT, .at = AT(out), .group = 1 },
-    { "other-library", NULL, "prune: also those that another version of the library timed", FLP_OPTION_FLAG, .at = AT(other_library), .group = 2 },
-    { "older-than", "DAYS", "prune: also those that are older", FLP_OPTION_INT, .at = AT(older_than_days), 1, 36500, .group = 2 },
-    { "dry-run", NULL, "import, prune: say what would be done, and do nothing", FLP_OPTION_FLAG, .at = AT(dry_run), .group = 2 },
-    { "json", NULL, "list, show, diff, lint: print JSON", FLP_OPTION_FLAG, .at = AT(json), .group = 3 },
-    { "quiet", NULL, "print errors only", FLP_OPTION_FLAG, .at = AT(quiet), .group = 3 },
+    { "all", NULL, "export: those of the system too", FLP_OPTION_FLAG, .at = AT(all), .group = 1, .actions = OF(EXPORT) },
+    { "out", "FILE", "export: write to FILE", FLP_OPTION_TEXT, .at = AT(out), .group = 1, .actions = OF(EXPORT) },
+    { "other-library", NULL, "prune: also those that another version of the library timed", FLP_OPTION_FLAG, .at = AT(other_library), .group = 2,
+      .actions = OF(PRUNE) },
+    { "older-than", "DAYS", "prune: also those that are older", FLP_OPTION_INT, .at = AT(older_than_days), 1, 36500, .group = 2, .actions = OF(PRUNE) },
+    { "dry-run", NULL, "import, prune: say what would be done, and do nothing", FLP_OPTION_FLAG, .at = AT(dry_run), .group = 2,
+      .actions = OF(IMPORT) | OF(PRUNE) },
+    { "json", NULL, "print JSON (all but export)", FLP_OPTION_FLAG, .at = AT(json), .group = 3, .actions = ~OF(EXPORT) },
+    { "quiet", NULL, "print nothing but errors and what list, show and export are asked for", FLP_OPTION_FLAG, .at = AT(quiet), .group = 3 },
     { 0 }
 };
 
@@ -124,13 +128,23 @@ static void take_word(struct argp_state *state, void *options, char *word)
         argp_error(state, "no action '%s'; wanted list, show, export, import, lint, diff or prune", word);
 }
 
+static const char *name_action(int number)
+{
+    return number < ACTIONS ? actions[number].name : NULL;
+}
+
 static void check_words(struct argp_state *state, void *options)
 {
     const choice *picked = options;
     if (picked->chosen == NULL)
         argp_error(state, "wanted an action: list, show, export, import, lint, diff or prune");
+    flp_options_check_action(state, (int)(picked->chosen - actions), name_action);
     if (picked->command.count < picked->chosen->least || picked->command.count > picked->chosen->most)
         argp_error(state, "%s: got %d words, wanted %s", picked->chosen->name, picked->command.count, picked->chosen->words);
+    /* What lint and diff are given is read instead of the user's records. */
+    const int most = picked->chosen == &actions[LINT] ? 0 : picked->chosen == &actions[DIFF] ? 1 : INT32_MAX;
+    if (picked->command.directory && picked->command.count > most)
+        argp_error(state, "--directory: got it with %s and %d words, wanted at most %d words beside it", picked->chosen->name, picked->command.count, most);
 }
 
 int flp_records_main(int argc, char **argv)

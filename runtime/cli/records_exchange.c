@@ -97,6 +97,9 @@ static int import_all(const flp_records_command *command, const char *directory,
     int code = FLP_EXIT_OK;
     for (size_t i = 0; code == FLP_EXIT_OK && i < files->count; i++)
         code = import_one(command, directory, known, &files->files[i], &counts);
+    if (code == FLP_EXIT_OK && command->json)
+        return flp_console_print_json(json_pack("{s:o, s:b, s:i, s:i, s:i}", "directory", flp_console_json_string(directory), "dry_run", command->dry_run,
+                                                "new", counts.added, "replaced", counts.replaced, "same", counts.same));
     if (code == FLP_EXIT_OK && !command->quiet)
         printf("%d new, %d replaced, %d as they were; %s%s\n", counts.added, counts.replaced, counts.same, directory,
                command->dry_run ? " (nothing was written)" : "");
@@ -130,7 +133,7 @@ int flp_records_import(const flp_records_command *command)
 
 /* Prints a line, "- problem ... " or "+ problem ... ", for a record that only the left or only the right side has, and "~" with both tunings and times for
  * one that both have. With a list, appends an object to it instead. */
-static void print_difference(const flp_record_file *left, const flp_record_file *right, json_t *list)
+static void print_difference(const flp_records_command *command, const flp_record_file *left, const flp_record_file *right, json_t *list)
 {
     flp_record one, other;
     const char *sign = left && right ? "~" : left ? "-" : "+";
@@ -139,6 +142,8 @@ static void print_difference(const flp_record_file *left, const flp_record_file 
                                               right ? flp_records_pack(right) : NULL));
         return;
     }
+    if (command->quiet)
+        return;
     if ((left && flp_record_parse(left->text, &one) != FLP_OK) || (right && flp_record_parse(right->text, &other) != FLP_OK))
         return;
     const flp_record *either = left ? &one : &other;
@@ -158,14 +163,14 @@ static int print_differences(const flp_records_command *command, const flp_recor
         const flp_record_file *one = &left->files[i], *other = one->fault ? NULL : find_name(right, one->name);
         if (one->fault || find_name(left, one->name) != one || (other && strcmp(one->text, other->text) == 0))
             continue;
-        print_difference(one, other, list);
+        print_difference(command, one, other, list);
         differences++;
     }
     for (size_t i = 0; i < right->count; i++) {
         const flp_record_file *one = &right->files[i];
         if (one->fault || find_name(right, one->name) != one || find_name(left, one->name))
             continue;
-        print_difference(NULL, one, list);
+        print_difference(command, NULL, one, list);
         differences++;
     }
     int code = command->json ? flp_console_print_json(json_pack("{s:o}", "differences", list)) : FLP_EXIT_OK;

@@ -40,18 +40,22 @@ static const char *find_reason(const flp_records_command *command, const flp_rec
     return command->older_than_days && strcmp(record.date, day) < 0 ? "it is older" : NULL;
 }
 
-static int remove_file(const flp_records_command *command, int directory, const char *name, const char *reason)
+/* removed: gets it, as JSON; NULL: its line is printed. */
+static int remove_file(const flp_records_command *command, int directory, const char *name, const char *reason, json_t *removed)
 {
-    if (!command->quiet)
+    if (!command->quiet && !removed)
         printf("%s: %s\n", name, reason);
-    if (command->dry_run || unlinkat(directory, name, 0) == 0)
-        return FLP_EXIT_OK;
-    flp_console_error("%s: cannot remove it: %m", name);
-    return FLP_EXIT_FAILED;
+    if (!command->dry_run && unlinkat(directory, name, 0) != 0) {
+        flp_console_error("%s: cannot remove it: %m", name);
+        return FLP_EXIT_FAILED;
+    }
+    if (removed)
+        json_array_append_new(removed, json_pack("{s:o, s:o}", "file", flp_console_json_string(name), "reason", flp_console_json_string(reason)));
+    return FLP_EXIT_OK;
 }
 
 /* Removes the private files that killed writers left. */
-static int remove_leftovers(const flp_records_command *command, int directory)
+static int remove_leftovers(const flp_records_command *command, int directory, json_t *removed)
 {
     int code = FLP_EXIT_OK, copy = dup(directory);
     DIR *stream = copy < 0 ? NULL : fdopendir(copy);
@@ -59,7 +63,8 @@ static int remove_leftovers(const flp_records_command *command, int directory)
     while (stream && (entry = readdir(stream))) {
         struct stat facts;
         if (strstr(entry->d_name, FLP_FILE_PRIVATE_MARK) && fstatat(directory, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-            time(NULL) - facts.st_mtim.tv_sec > LEFTOVER_SECONDS && remove_file(command, directory, entry->d_name, "a killed process left it") != FLP_EXIT_OK)
+            time(NULL) - facts.st_mtim.tv_sec > LEFTOVER_SECONDS &&
+            remove_file(command, directory, entry->d_name, "a killed process left it", removed) != FLP_EXIT_OK)
             code = FLP_EXIT_FAILED;
     }
     if (stream)
@@ -67,7 +72,7 @@ static int remove_leftovers(const flp_records_command *command, int directory)
     return code;
 }
 
-static int prune(const flp_records_command *command, const flp_record_files *files, const char *path)
+static int prune(const flp_records_command *command, const flp_record_files *files, const char *path, json_t *removed)
 {
     int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = FLP_EXIT_OK;
     if (directory < 0)
@@ -81,10 +86,10 @@ static int prune(const flp_records_command *command, const flp_record_files *fil
             flp_console_error("%s: %s", file->name, file->fault);
             code = FLP_EXIT_FAILED;
         }
-        if (reason && remove_file(command, directory, file->name, reason) != FLP_EXIT_OK)
+        if (reason && remove_file(command, directory, file->name, reason, removed) != FLP_EXIT_OK)
             code = FLP_EXIT_FAILED;
     }
-    if (remove_leftovers(command, directory) != FLP_EXIT_OK)
+    if (remove_leftovers(command, directory, removed) != FLP_EXIT_OK)
         code = FLP_EXIT_FAILED;
     close(directory);
     return code;
@@ -95,8 +100,15 @@ int flp_records_prune(const flp_records_command *command)
     const flp_record_files *files = NULL;
     flp_records *records;
     int code = flp_records_open(command, &records, &files);
-    if (code == FLP_EXIT_OK && flp_records_directory(records)[0])
-        code = prune(command, files, flp_records_directory(records));
+    const char *directory = code == FLP_EXIT_OK ? flp_records_directory(records) : "";
+    json_t *removed = command->json && code == FLP_EXIT_OK ? json_array() : NULL;
+    if (*directory)
+        code = prune(command, files, directory, removed);
+    if (removed) {
+        const int printed = flp_console_print_json(
+            json_pack("{s:o, s:b, s:o}", "directory", flp_console_json_string(directory), "dry_run", command->dry_run, "removed", removed));
+        code = code == FLP_EXIT_OK ? printed : code;
+    }
     flp_records_destroy(records);
     return code;
 }

@@ -56,6 +56,8 @@ records export --directory other --out again.txt
 check_same "... whatever the order in which they came" three.txt again.txt
 records import three.txt --dry-run >import.txt
 check_match "a second time nothing is new" "^0 new, 0 replaced, 3 as they were; .*nothing was written" import.txt
+records import three.txt --dry-run --json >import.json
+check_equal "... in JSON too" 0,0,3,true "$(for key in new replaced same dry_run; do json_value import.json $key; done | paste -sd,)"
 record 4096 "NVIDIA H200" tile.group=4 0.001 >faster.txt
 records import faster.txt three.txt --dry-run --quiet
 records import faster.txt >import.txt
@@ -95,6 +97,9 @@ check_equal "the same records do not differ" 0 $?
 check "... and nothing is said" "$(cat same.txt 2>&1)"
 records diff other mine --json >diff.json
 check_equal "directories are compared as well" "~" "$(json_value diff.json differences.0.change)"
+records diff other mine --quiet >quiet.txt 2>&1
+check_equal "diff --quiet has the exit status" 1 $?
+check "... alone" "$(cat quiet.txt 2>&1)"
 
 # ---- what is wrong
 
@@ -124,6 +129,10 @@ fusedlogp info >info.txt
 check_match "info counts them" "^records        $work/mine: 3 of this user, 1 of the system, 3 damaged\$" info.txt
 records prune --dry-run >prune.txt
 check_lines "prune --dry-run says what would go" 4 prune.txt
+records prune --dry-run --json >prune.json
+check_equal "... in JSON too" 4,true "$(json_value prune.json removed),$(json_value prune.json dry_run)"
+for i in 0 1 2 3; do echo "$(json_value prune.json removed.$i.file): $(json_value prune.json removed.$i.reason)"; done >prune2.txt
+check_same "... the same" prune.txt prune2.txt
 check_equal "... and keeps it" 8 "$(find mine -type f | wc -l)"
 records prune --quiet
 check_equal "prune removes what is damaged and what killed processes left" 4 "$(find mine -type f | wc -l)"
@@ -151,6 +160,21 @@ check_fails "an action is wanted" 2 "wanted an action" fusedlogp records
 check_fails "one that is known" 2 "no action 'drop'" records drop
 check_fails "import wants files" 2 "import: got 0 words, wanted files" records import
 check_fails "export takes no words" 2 "export: got 1 words" records export more
+while read -r action option wanted; do
+    check_fails "$action does not ignore $option" 2 "$option: got it with $action, wanted only with $wanted" records $action $option $(case $option in
+        --out) echo never.txt ;; --older-than) echo 3 ;; esac)
+done <<END
+list --older-than prune
+list --dry-run import, prune
+show --all export
+export --json list, show, import, lint, diff, prune
+import --other-library prune
+lint --out export
+diff --dry-run import, prune
+prune --out export
+END
+check_fails "--directory beside what lint is to read" 2 "--directory: got it with lint and 1 words, wanted at most 0" records lint three.txt --directory other
+check_fails "... or beside both sides of diff" 2 "--directory: got it with diff and 2 words, wanted at most 1" records diff other mine --directory other
 touch file
 check_fails "a directory that cannot be made" 1 "file/records" records import --directory file/records three.txt
 check_fails "no directory at all" 1 "there is no directory" env FUSEDLOGP_RECORDS_DIR= "$build/fusedlogp" records import three.txt

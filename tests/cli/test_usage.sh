@@ -59,5 +59,16 @@ check_fails "a hidden size that is no number" 2 "many" fusedlogp_gen --list --ar
 check_fails "an unknown word" 2 "'cash': wanted options" fusedlogp_gen cash
 check_fails "an unknown cache command" 2 "'cache': wanted options" fusedlogp_gen cache burn
 check_fails "--list beside --emit" 2 "exclude each other" fusedlogp_gen --list --emit "$work/x"
+while IFS='|' read -r action option; do
+    check_fails "$action does not ignore $option" 2 "${option%% *}: got it with $action, wanted only with" fusedlogp_gen $action $option
+done <<END
+cache list|--arch sm_90a
+cache list|--ptx
+cache clear|--jobs 2
+cache clear|--token-loss mine.lua
+--list|--out kernels
+--list|--jobs 2
+END
+check_fails "--check compiles nothing" 2 "--jobs: got it with --check, wanted only with a prebuild" fusedlogp_gen --check --arch sm_90a --jobs 2
 check_fails "0 jobs" 2 "--jobs: got '0'" fusedlogp_gen --arch sm_90a --jobs 0
 finish
