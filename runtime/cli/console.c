@@ -206,12 +206,15 @@ int64_t flp_console_integer(struct argp_state *state, const char *option, const 
     return value;
 }
 
-double flp_console_positive(struct argp_state *state, const char *option, const char *text)
+double flp_console_positive(struct argp_state *state, const char *option, const char *text, double least, double most)
 {
     char *end;
     double value = strtod(text, &end);
-    if (end == text || *end || !isfinite(value) || value <= 0)
-        argp_error(state, "--%s: got '%s', wanted a number above 0", option, text);
+    const int is_positive = end != text && !*end && isfinite(value) && value > 0;
+    if (most > 0 && !(is_positive && value >= least && value <= most))
+        argp_error(state, "--%s: got '%s', wanted a number from 2^%d to 2^%d", option, text, ilogb(least), ilogb(most));
+    if (!is_positive)
+        argp_error(state, "--%s: got '%s', wanted a finite number above 0", option, text);
     return value;
 }
 

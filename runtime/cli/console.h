@@ -50,7 +50,8 @@ json_t *flp_console_json_string(const char *text);
 
 /* Parse the value of an option. A wrong value ends the program by argp_error, which names the option, the text and what was wanted. */
 int64_t flp_console_integer(struct argp_state *state, const char *option, const char *text, int64_t least, int64_t most);
-double flp_console_positive(struct argp_state *state, const char *option, const char *text);
+/* Above 0, and from least to most, which are powers of two; most 0: of any size. */
+double flp_console_positive(struct argp_state *state, const char *option, const char *text, double least, double most);
 /* The index of text in names (ends with NULL). */
 int flp_console_choice(struct argp_state *state, const char *option, const char *text, const char *const *names);
 

@@ -43,7 +43,7 @@ static void read_value(struct argp_state *state, void *options, const flp_option
             argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
         break;
     case FLP_OPTION_POSITIVE:
-        *(double *)to = flp_console_positive(state, option->name, text);
+        *(double *)to = flp_console_positive(state, option->name, text, option->from, option->to);
         break;
     case FLP_OPTION_INT64:
         *(int64_t *)to = flp_console_integer(state, option->name, text, option->least, option->most);

@@ -9,7 +9,7 @@ typedef enum {
     FLP_OPTION_TEXT,     /* const char *: the argument itself */
     FLP_OPTION_RESULT,   /* the same, a name that flp_result_file_accepts */
     FLP_OPTION_LIST,     /* char * and size_t: argz, of an option that may be given several times */
-    FLP_OPTION_POSITIVE, /* double: above 0 */
+    FLP_OPTION_POSITIVE, /* double: above 0, and from .. to where `to` is not 0 */
     FLP_OPTION_INT64,    /* int64_t: least .. most */
     FLP_OPTION_INT,      /* int: least .. most */
     FLP_OPTION_CHOICE,   /* int: the index among words */
@@ -23,6 +23,7 @@ typedef struct flp_option {
     flp_option_kind kind;
     size_t at;                /* offset of the value in the program's options */
     int64_t least, most;      /* range of a number; of a flag, least is its value */
+    double from, to;          /* range of a positive number; both are powers of two */
     int group;                /* of the help */
     const char *const *words; /* of a choice; NULL ends them */
     size_t bytes_at;          /* of a list: offset of its size_t */

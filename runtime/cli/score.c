@@ -1,8 +1,10 @@
 /* fusedlogp score: log-probabilities of tokens from hidden states and a language-model head. */
+#include <math.h>
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/score.h"
 #include "cli/console.h"
+#include "params/types.h"
 
 static flp_status apply(flp_score_options *options, const flp_model_head *head)
 {
@@ -21,6 +23,9 @@ static flp_status apply(flp_score_options *options, const flp_model_head *head)
                                1 / config->temperature, options->softcap);
     if (config->temperature != 1)
         options->temperature = (options->temperature > 0 ? options->temperature : 1) * config->temperature;
+    if (options->temperature != 0 && !(options->temperature >= FLP_LEAST_TEMPERATURE && options->temperature <= FLP_MOST_TEMPERATURE))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: its scale of the logits and --temperature divide them by %g, wanted 2^%d to 2^%d", options->model,
+                               options->temperature, ilogb(FLP_LEAST_TEMPERATURE), ilogb(FLP_MOST_TEMPERATURE));
     return FLP_OK;
 }
 

@@ -5,7 +5,9 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/score.h"
+#include "core/problem.h"
 #include "cpu/thread_pool.h"
+#include "params/types.h"
 
 #define AT(field) offsetof(flp_score_options, field)
 
@@ -36,8 +38,10 @@ static const flp_option table[] = {
     { "layout", "vd|dv", "how the weight lies in memory (default: vd)", FLP_OPTION_CHOICE, .at = AT(layout), .words = layouts },
     { "vocab", "V", "real vocabulary where weight or logits are padded (default: theirs)", FLP_OPTION_INT64, .at = AT(vocab), 1, INT32_MAX },
     { .text = "Arithmetic:", .group = 2 },
-    { "temperature", "X", "divide the logits by X (default: 1)", FLP_OPTION_POSITIVE, .at = AT(temperature) },
-    { "softcap", "C", "replace a logit z by C tanh(z / C) (default: none)", FLP_OPTION_POSITIVE, .at = AT(softcap) },
+    { "temperature", "X", "divide the logits by X (default: 1)", FLP_OPTION_POSITIVE, .at = AT(temperature), .from = FLP_LEAST_TEMPERATURE,
+      .to = FLP_MOST_TEMPERATURE },
+    { "softcap", "C", "replace a logit z by C tanh(z / C) (default: none)", FLP_OPTION_POSITIVE, .at = AT(softcap), .from = FLP_LEAST_SOFTCAP,
+      .to = FLP_MOST_SOFTCAP },
     { "ignore-index", "I", "rows with this target are not scored (default: -100)", FLP_OPTION_INT64, .at = AT(ignore_index), INT64_MIN, INT64_MAX },
     { "exact", NULL, "fp32 inputs by fp32 multiply-add, no tensor cores", FLP_OPTION_FLAG, .at = AT(precision), .least = FLP_PRECISION_EXACT },
     { .text = "Results (FILE.npy, FILE.csv or FILE.json; - is npy on standard output):", .group = 3 },

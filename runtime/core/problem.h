@@ -94,9 +94,12 @@ static inline int flp_field_key_bits(const flp_field *field)
                                                   .allowed = FLP_FIELD_ALLOWS(FLP_I32) | FLP_FIELD_ALLOWS(FLP_I64), .wanted = "FLP_I32 or FLP_I64" \
     }
 /* c and 1 / c both stay normal floats in the kernels. */
-#define FLP_FIELD_SOFTCAP(offset)                                                                                                                              \
-    {                                                                                                                                                          \
-        "softcap", FLP_FIELD_NUMBER, offset, .prefix = "softcap", .value_name = "number", .least = 0x1p-126, .most = 0x1p126, .wanted = "0 or 2^-126 .. 2^126" \
+#define FLP_LEAST_SOFTCAP 0x1p-126
+#define FLP_MOST_SOFTCAP 0x1p126
+#define FLP_FIELD_SOFTCAP(offset)                                                                                                               \
+    {                                                                                                                                           \
+        "softcap", FLP_FIELD_NUMBER, offset, .prefix = "softcap", .value_name = "number", .least = FLP_LEAST_SOFTCAP, .most = FLP_MOST_SOFTCAP, \
+                                             .wanted = "0 or 2^-126 .. 2^126"                                                                   \
     }
 #define FLP_FIELD_BACKEND(offset)                                                                                                                         \
     {                                                                                                                                                     \

@@ -28,7 +28,7 @@ both "... in CSV" score --quiet --out /dev/stdout
 ln -s /dev/stdout out.json
 both "results in JSON" score --quiet --out out.json
 both "a refused number" score --temperature 0,7
-check_match "... is the one with the comma" "got '0,7', wanted a number above 0" de.txt
+check_match "... is the one with the comma" "got '0,7', wanted a number from 2\^-64 to 2\^64" de.txt
 both "info" fusedlogp info
 both "... in JSON" fusedlogp info --json
 both "the list of variants" fusedlogp_gen --list --arch sm_90a --d 64

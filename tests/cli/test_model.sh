@@ -70,6 +70,9 @@ model integers "{$sizes}" integers.safetensors
 check_refused "a weight of integers" 4 "--model: got i8 [101, 24], wanted bf16, fp16 or fp32" integers
 model scaled "{$sizes, \"logits_scaling\": 4.0, \"final_logit_softcapping\": 2.0}" tied.safetensors
 check_refused "scaled and capped logits" 4 "--model: scaled: logits that are scaled (by 0.25) before a softcap (of 2) are not computed here" scaled
+model minute "{$sizes, \"logits_scaling\": 1e-15, \"tie_word_embeddings\": true}" tied.safetensors
+check_refused "a scale that leaves the bounds of a temperature" 4 "--model: minute: its scale of the logits and --temperature divide them by 1e-25, wanted 2^-64" \
+    minute --temperature 1e-10
 cp -R sharded cut
 head -c 3000 head.safetensors >cut/model-00002-of-00002.safetensors
 check_refused "a truncated shard" 4 "--model: cut/model-00002-of-00002.safetensors: truncated" cut

@@ -43,8 +43,17 @@ check_fails "a word that is no option" 2 "'more': wanted options only" fusedlogp
 check_fails "an unknown layout" 2 "--layout: got 'dd', wanted one of vd, dv" fusedlogp score $some --layout dd
 check_fails "an unknown backend" 2 "--backend: got 'gpu'" fusedlogp score $some --backend gpu
 check_fails "a temperature of 0" 2 "--temperature: got '0'" fusedlogp score $some --temperature 0
+for temperature in 1e-30 5e-20 2e19 1e400 inf; do
+    check_fails "a temperature of $temperature" 2 "--temperature: got '$temperature', wanted a number from 2^-64 to 2^64" \
+        fusedlogp score $some --temperature $temperature
+done
+for temperature in 5.421010862427522e-20 18446744073709551616; do
+    check_fails "one of $temperature, a bound, is taken" 1 "h.npy" fusedlogp score $some --temperature $temperature
+done
 check_fails "a temperature with a tail" 2 "--temperature: got '1x'" fusedlogp score $some --temperature 1x
 check_fails "a softcap that is not finite" 2 "--softcap: got 'inf'" fusedlogp score $some --softcap inf
+check_fails "a softcap of 1e-38" 2 "--softcap: got '1e-38', wanted a number from 2^-126 to 2^126" fusedlogp score $some --softcap 1e-38
+check_fails "a budget that is not finite" 2 "--budget: got '1e400', wanted a finite number above 0" fusedlogp tune --probe --budget 1e400
 check_fails "a vocabulary of 0" 2 "--vocab: got '0'" fusedlogp score $some --vocab 0
 check_fails "a vocabulary beyond 31 bits" 2 "--vocab: got '2147483648'" fusedlogp score $some --vocab 2147483648
 check_fails "an ignore index beyond 64 bits" 2 "--ignore-index" fusedlogp score $some --ignore-index 9223372036854775808
