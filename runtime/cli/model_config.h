@@ -37,9 +37,9 @@ typedef struct {
     char *weight, *bias; /* as flp_tensor_file_open takes them; bias: NULL where the head has none */
 } flp_model_head;
 
-/* Finds the head in a model's folder. The weight is the head's own tensor or the embedding, as config.json says; where it does not say, the head's own if
- * there is one. Reads no tensor's data. The caller frees head with flp_model_head_free, also after a failure.
- * FLP_IO_FAILED; FLP_BAD_ARGUMENT: names the file and what was wanted of it. */
-flp_status flp_model_head_find(const char *folder, flp_model_head *head);
+/* Finds the head of a model. path: its config.json, or the folder of it, in which the tensors lie, too. The weight is the head's own tensor or the embedding, as
+ * config.json says; where it does not say, the head's own if there is one. Reads no tensor's data. The caller frees head with flp_model_head_free, also after a
+ * failure. FLP_IO_FAILED; FLP_BAD_ARGUMENT: names the file and what was wanted of it. */
+flp_status flp_model_head_find(const char *path, flp_model_head *head);
 void flp_model_head_free(flp_model_head *head);
 #endif

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "base/status.h"
@@ -144,16 +145,28 @@ static flp_status find_tensors(const char *folder, json_t *files, flp_model_head
     return json_object_get(files, bias) ? locate(folder, files, bias, &head->bias) : FLP_OK;
 }
 
-flp_status flp_model_head_find(const char *folder, flp_model_head *head)
+/* The folder that path is, or that its file lies in; NULL when out of memory. */
+static char *folder_of(const char *path)
+{
+    struct stat facts;
+    const char *slash = strrchr(path, '/');
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return strdup(path);
+    return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+flp_status flp_model_head_find(const char *path, flp_model_head *head)
 {
     json_t *files = NULL;
+    char *folder = folder_of(path);
     memset(head, 0, sizeof *head);
-    flp_status status = flp_model_config_read(folder, &head->config);
+    flp_status status = folder ? flp_model_config_read(path, &head->config) : flp_status_fail(FLP_OUT_OF_MEMORY, "%s", path);
     if (status == FLP_OK)
         status = read_files(folder, &files);
     if (status == FLP_OK)
         status = find_tensors(folder, files, head);
     json_decref(files);
+    free(folder);
     return status;
 }
 

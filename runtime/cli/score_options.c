@@ -28,7 +28,8 @@ static void read_shard(struct argp_state *state, void *into, const flp_option *o
 
 static const flp_option table[] = {
     { .text = "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):", .group = 1 },
-    { "model", "DIR", "take weight, bias, vocabulary and softcap from this model (config.json, safetensors)", FLP_OPTION_TEXT, .at = AT(model) },
+    { "model", "CONFIG", "take weight, bias, vocabulary and softcap from this config.json, or its folder, and the safetensors there", FLP_OPTION_TEXT,
+      .at = AT(model) },
     { "hidden", "TENSOR", "hidden states [N, D] or [B, T, D], bf16, fp16 or fp32", FLP_OPTION_TEXT, .at = AT(hidden) },
     { "weight", "TENSOR", "the head's weight [V, D] (or [D, V], see --layout)", FLP_OPTION_TEXT, .at = AT(weight) },
     { "logits", "TENSOR", "instead of hidden and weight: the logits [N, V] or [B, T, V]", FLP_OPTION_TEXT, .at = AT(logits) },
@@ -86,9 +87,9 @@ static void check_tensors(struct argp_state *state, const flp_score_options *opt
     if (options->model != NULL && other != NULL)
         argp_error(state, "--model: wanted without --%s", other);
     if (options->logits == NULL && options->hidden == NULL)
-        argp_error(state, "--hidden is missing");
+        argp_error(state, "--hidden is missing: wanted it, with --weight or --model, or --logits");
     if (options->logits == NULL && options->weight == NULL && options->model == NULL)
-        argp_error(state, "--weight is missing");
+        argp_error(state, "--weight is missing: wanted it or --model beside --hidden, or --logits alone");
     if (options->target == NULL)
         argp_error(state, "--target is missing");
 }

@@ -36,6 +36,10 @@ check_model gpt2 plain.csv hidden-f16.npy
 check_model granite scaled.csv hidden-bf16.npy
 check_model granite plain.csv hidden-bf16.npy --temperature 0.25
 check_model sharded biased.csv hidden-bf16.npy
+check_model tied/config.json plain.csv hidden-bf16.npy
+check_model "$work/sharded/config.json" biased.csv hidden-bf16.npy
+(cd granite && score --model config.json --hidden ../hidden-bf16.npy --target ../target-u16.npy --out ../out.csv)
+check "config.json of the folder that one is in" "$(differences scaled.csv out.csv $tolerance)"
 check_model sharded biased.csv hidden-f32.npy
 check_match "fp32 states are converted with a word" "converted from f32 to bf16 as the weight has" messages
 rm -f out.csv
@@ -57,6 +61,7 @@ check_refused "a folder that is missing" 1 "--model: none" none
 mkdir empty
 check_refused "a folder without a configuration" 1 "empty/config.json: " empty
 cp tied/config.json empty
+check_refused "a configuration without tensors" 1 "--model: empty: neither model.safetensors.index.json nor model.safetensors is there" empty/config.json
 check_refused "a folder without tensors" 1 "--model: empty: neither model.safetensors.index.json nor model.safetensors is there" empty
 model untied "{$sizes, \"tie_word_embeddings\": false}" tied.safetensors
 check_refused "no head of its own" 4 "--model: untied: config.json has no tied embedding, and there is no lm_head.weight" untied

@@ -38,7 +38,8 @@ for program in "fusedlogp tune" "fusedlogp_gen --list --arch sm_90a"; do
 done
 check_fails "an unknown command" 2 "no command 'train'" fusedlogp train
 check_fails "an unknown option" 2 "--frobnicate" fusedlogp score --frobnicate
-check_fails "a missing tensor" 2 "--weight is missing" fusedlogp score --hidden h.npy --target t.npy
+check_fails "a missing tensor" 2 "--weight is missing: wanted it or --model beside --hidden, or --logits alone" fusedlogp score --hidden h.npy --target t.npy
+check_fails "... and another" 2 "--hidden is missing: wanted it, with --weight or --model, or --logits" fusedlogp score --target t.npy
 check_fails "a word that is no option" 2 "'more': wanted options only" fusedlogp score $some more
 check_fails "an unknown layout" 2 "--layout: got 'dd', wanted one of vd, dv" fusedlogp score $some --layout dd
 check_fails "an unknown backend" 2 "--backend: got 'gpu'" fusedlogp score $some --backend gpu
