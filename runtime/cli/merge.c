@@ -126,7 +126,8 @@ static int report(const merge_options *options, const shard *shards, const flp_r
         return FLP_EXIT_OK;
     fprintf(to, "shards         %" PRId64 " of %s\n", facts->shard.count, facts->result);
     if (tokens > 0)
-        fprintf(to, "tokens         %" PRId64 " of %" PRId64 " rows\nmean log-prob  %.7f\nperplexity     %.4f\n", tokens, facts->shape.rows, mean, exp(-mean));
+        fprintf(to, "tokens         %" PRId64 " of %" PRId64 " rows\nmean log-prob  %.7f\nperplexity     %.4f\n", tokens, facts->shape.rows,
+                flp_result_printable(mean), flp_result_printable(exp(-mean)));
     return FLP_EXIT_OK;
 }
 

@@ -31,6 +31,11 @@ double flp_result_mean(const flp_result_column *target, int64_t ignore_index, co
     return sum / (double)*tokens;
 }
 
+double flp_result_printable(double value)
+{
+    return isnan(value) ? NAN : value;
+}
+
 static void render_npy(const flp_result_shape *shape, int count, const flp_result_column *columns, flp_text *text)
 {
     const flp_result_column *result = &columns[count - 1];
@@ -50,7 +55,7 @@ static void render_csv(const flp_result_shape *shape, int count, const flp_resul
         flp_text_append(text, "%" PRId64, row);
         for (int i = 0; i < count; i++) {
             if (columns[i].dtype == FLP_F32)
-                flp_text_append(text, ",%.9g", (double)((const float *)columns[i].data)[row]);
+                flp_text_append(text, ",%.9g", flp_result_printable(((const float *)columns[i].data)[row]));
             else
                 flp_text_append(text, ",%" PRId64, integer_at(&columns[i], row));
         }

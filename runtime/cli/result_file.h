@@ -20,6 +20,9 @@ typedef struct {
 /* The mean of values, summed in fp64 and in row order, over the rows whose target is not ignore_index; *tokens gets their number. NaN if there is none. */
 double flp_result_mean(const flp_result_column *target, int64_t ignore_index, const float *values, int64_t rows, int64_t *tokens);
 
+/* The value as it is printed: a NaN without its sign, which says nothing and depends on the processor. */
+double flp_result_printable(double value);
+
 /* 1 where path ends in one of the extensions, is in /dev, or is "-". */
 int flp_result_file_accepts(const char *path);
 

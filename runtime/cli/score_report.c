@@ -119,9 +119,9 @@ static void print_text(FILE *to, const flp_score_options *options, const flp_sco
     if (of->nan_rows > 0)
         fprintf(to, "NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, inputs->first + of->first_nan_row);
     if (inputs->tokens > 0)
-        fprintf(to, "mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
+        fprintf(to, "mean log-prob  %.7f\nperplexity     %.4f\n", flp_result_printable(of->logp), flp_result_printable(exp(-of->logp)));
     if (inputs->tokens > 0 && result->entropy)
-        fprintf(to, "mean entropy   %.7f\n", of->entropy);
+        fprintf(to, "mean entropy   %.7f\n", flp_result_printable(of->entropy));
     if (options->model != NULL)
         fprintf(to, "head           %s%s, vocabulary %" PRId64 " of %" PRId64 " rows\n", options->weight, options->bias ? " with bias" : "",
                 inputs->problem.vocab, inputs->weight.shape[0]);

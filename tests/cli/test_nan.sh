@@ -21,6 +21,17 @@ check_equal "... and no mean" null,null "$(value mean_logp),$(value perplexity)"
 check_equal "the result has them" "7 20 36" "$(awk -F, 'NR > 1 && $3 ~ /nan/ { print $1 }' nan.csv | xargs)"
 score --hidden nan.npy >summary.txt 2>/dev/null
 check_match "so has the summary" '^NaN  *3 rows, the first is row 7$' summary.txt
+printf 'mean log-prob  nan\nperplexity     nan\n' >wanted.txt
+grep -E '^(mean log-prob|perplexity)' summary.txt >means.txt
+check_same "... with means that are none, without a sign" wanted.txt means.txt
+score --hidden nan.npy --entropy entropy.csv >summary.txt 2>/dev/null
+check_match "... that of entropies, too" '^mean entropy   nan$' summary.txt
+check_equal "nor is there a sign in the result" "7,27,nan" "$(grep '^7,' nan.csv)"
+for i in 0 1; do score --hidden nan.npy --out parts.csv --shard $i/2 --quiet 2>/dev/null; done
+fusedlogp merge --out merged.csv parts.csv.shard-0-of-2 parts.csv.shard-1-of-2 >summary.txt
+grep -E '^(mean log-prob|perplexity)' summary.txt >means.txt
+check_same "merge prints the same means" wanted.txt means.txt
+check_same "... and writes the same result" nan.csv merged.csv
 score --hidden nan.npy --quiet 2>messages
 check_match "--quiet says it too" 'the first is row 7' messages
 
