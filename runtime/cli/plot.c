@@ -1,19 +1,38 @@
 /* Draws ratios as an SVG that any browser shows, without a library. */
 #include "cli/plot.h"
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "base/text.h"
+#include "cli/output_file.h"
 
 /* In pixels. */
 enum { LEFT = 60, TOP = 50, HEIGHT = 300, BAR = 34, GAP = 8, BETWEEN = 30, BOTTOM = 70, MOST_WIDTH = 4000 };
 
 typedef struct {
-    FILE *file;
+    flp_text svg;
     double largest; /* of the axis, which begins at 0 */
 } canvas;
+
+/* Text as XML has it, of so many bytes. */
+static void write_words(canvas *c, const char *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        switch (words[i]) {
+        case '&':
+            flp_text_append(&c->svg, "&amp;");
+            break;
+        case '<':
+            flp_text_append(&c->svg, "&lt;");
+            break;
+        case '>':
+            flp_text_append(&c->svg, "&gt;");
+            break;
+        default:
+            flp_text_append_bytes(&c->svg, &words[i], 1);
+        }
+}
 
 static double place(const canvas *c, double ratio)
 {
@@ -25,28 +44,33 @@ static double figure(json_t *regime, const char *name)
     return json_number_value(json_object_get(json_object_get(regime, "ratio"), name));
 }
 
-static void draw_bar(const canvas *c, double x, const char *regime, json_t *figures)
+static void draw_bar(canvas *c, double x, const char *regime, json_t *figures)
 {
     double median = figure(figures, "median"), low = figure(figures, "p10"), high = figure(figures, "p90"), middle = x + BAR / 2.0;
 
-    fprintf(c->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", x, place(c, median), BAR, HEIGHT * median / c->largest,
-            strcmp(regime, "burst") == 0  ? "#2a78b5"
-            : strcmp(regime, "solo") == 0 ? "#5b9a4b"
-                                          : "#e08a2c");
-    fprintf(c->file, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh12M%.1f %.1fh12\" stroke=\"#222\" fill=\"none\"/>\n", middle, place(c, low), place(c, high),
-            middle - 6, place(c, low), middle - 6, place(c, high));
-    fprintf(c->file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.3f</text>\n", middle, place(c, fmax(median, high)) - 5, median);
+    flp_text_append(&c->svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", x, place(c, median), BAR, HEIGHT * median / c->largest,
+                    strcmp(regime, "burst") == 0  ? "#2a78b5"
+                    : strcmp(regime, "solo") == 0 ? "#5b9a4b"
+                                                  : "#e08a2c");
+    flp_text_append(&c->svg, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh12M%.1f %.1fh12\" stroke=\"#222\" fill=\"none\"/>\n", middle, place(c, low), place(c, high),
+                    middle - 6, place(c, low), middle - 6, place(c, high));
+    flp_text_append(&c->svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.3f</text>\n", middle, place(c, fmax(median, high)) - 5, median);
 }
 
 /* "linear_logp:bf16:n4096:d2048:v131072": the operator and dtype on one line, the sizes on the next. */
-static void draw_name(const canvas *c, double middle, const char *problem, const char *baseline)
+static void draw_name(canvas *c, double middle, const char *problem, const char *baseline)
 {
     const char *sizes = strstr(problem, ":n");
-    int head = sizes ? (int)(sizes - problem) : (int)strlen(problem);
+    const size_t head = sizes ? (size_t)(sizes - problem) : strlen(problem);
 
-    fprintf(c->file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.*s</text>\n", middle, TOP + HEIGHT + 18, head, problem);
-    fprintf(c->file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", middle, TOP + HEIGHT + 34, sizes ? sizes + 1 : "");
-    fprintf(c->file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#666\">beside %s</text>\n", middle, TOP + HEIGHT + 50, baseline);
+    flp_text_append(&c->svg, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", middle, TOP + HEIGHT + 18);
+    write_words(c, problem, head);
+    flp_text_append(&c->svg, "</text>\n<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", middle, TOP + HEIGHT + 34);
+    if (sizes)
+        write_words(c, sizes + 1, strlen(sizes + 1));
+    flp_text_append(&c->svg, "</text>\n<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#666\">beside ", middle, TOP + HEIGHT + 50);
+    write_words(c, baseline, strlen(baseline));
+    flp_text_append(&c->svg, "</text>\n");
 }
 
 static double group_width(json_t *result)
@@ -56,7 +80,7 @@ static double group_width(json_t *result)
     return fmax(170, (double)bars * (BAR + GAP));
 }
 
-static void draw_case(const canvas *c, double x, json_t *result)
+static void draw_case(canvas *c, double x, json_t *result)
 {
     json_t *regimes = json_object_get(result, "regimes"), *figures;
     double width = group_width(result), at = x + (width - (double)json_object_size(regimes) * (BAR + GAP) + GAP) / 2;
@@ -80,21 +104,25 @@ static int has_solo(json_t *report)
     return 0;
 }
 
-static void draw_frame(const canvas *c, double width, const char *title, json_t *report)
+static void draw_frame(canvas *c, double width, const char *title, json_t *report)
 {
     const char *device = json_string_value(json_object_get(json_object_get(report, "device"), "name"));
     const char *date = json_string_value(json_object_get(report, "date"));
+    const char *const heading[] = { title, "; ", device ? device : "no device", ", ", date ? date : "no date" };
 
-    fprintf(c->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n", width,
-            TOP + HEIGHT + BOTTOM);
-    fprintf(c->file, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
-    fprintf(c->file, "<text x=\"%d\" y=\"20\" font-size=\"14\">%s; %s, %s</text>\n", LEFT, title, device ? device : "no device", date ? date : "no date");
-    fprintf(c->file, "<text x=\"%d\" y=\"38\"><tspan fill=\"#2a78b5\">burst</tspan> <tspan fill=\"#e08a2c\">sustained</tspan>%s</text>\n", LEFT,
-            has_solo(report) ? " <tspan fill=\"#5b9a4b\">solo</tspan>" : "");
+    flp_text_append(&c->svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n", width,
+                    TOP + HEIGHT + BOTTOM);
+    flp_text_append(&c->svg, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
+    flp_text_append(&c->svg, "<text x=\"%d\" y=\"20\" font-size=\"14\">", LEFT);
+    for (size_t i = 0; i < sizeof(heading) / sizeof(heading[0]); i++)
+        write_words(c, heading[i], strlen(heading[i]));
+    flp_text_append(&c->svg, "</text>\n");
+    flp_text_append(&c->svg, "<text x=\"%d\" y=\"38\"><tspan fill=\"#2a78b5\">burst</tspan> <tspan fill=\"#e08a2c\">sustained</tspan>%s</text>\n", LEFT,
+                    has_solo(report) ? " <tspan fill=\"#5b9a4b\">solo</tspan>" : "");
     for (double ratio = 0; ratio <= c->largest + 1e-9; ratio += 0.2)
-        fprintf(c->file, "<path d=\"M%d %.1fH%.1f\" stroke=\"%s\" stroke-width=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n", LEFT,
-                place(c, ratio), width - 10, fabs(ratio - 1) < 1e-9 ? "#c00" : "#ddd", fabs(ratio - 1) < 1e-9 ? "1.5" : "1", LEFT - 6, place(c, ratio) + 4,
-                ratio);
+        flp_text_append(&c->svg, "<path d=\"M%d %.1fH%.1f\" stroke=\"%s\" stroke-width=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n",
+                        LEFT, place(c, ratio), width - 10, fabs(ratio - 1) < 1e-9 ? "#c00" : "#ddd", fabs(ratio - 1) < 1e-9 ? "1.5" : "1", LEFT - 6,
+                        place(c, ratio) + 4, ratio);
 }
 
 /* Finds the axis' end and the width; 1 where every case has what is drawn, and the width is not too large. */
@@ -124,21 +152,22 @@ flp_status flp_plot_ratios(json_t *report, const char *title, const char *path)
 {
     json_t *cases = json_object_get(report, "cases"), *result;
     double width, x = LEFT + BETWEEN / 2.0;
-    canvas c;
+    canvas c = { 0 };
+    flp_status status = FLP_OK;
     size_t i;
 
     if (!measure_report(cases, &c.largest, &width))
         return flp_status_fail(FLP_BAD_ARGUMENT, "the results hold no cases, or cases without problem, baseline and ratio");
-    c.file = fopen(path, "w");
-    if (!c.file)
-        return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
     draw_frame(&c, width, title, report);
     json_array_foreach (cases, i, result) {
         draw_case(&c, x, result);
         x += group_width(result) + BETWEEN;
     }
-    fprintf(c.file, "</svg>\n");
-    if (fclose(c.file) != 0)
-        return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
-    return FLP_OK;
+    flp_text_append(&c.svg, "</svg>\n");
+    if (c.svg.failed)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "%s: a plot of %zu cases", path, json_array_size(cases));
+    if (status == FLP_OK)
+        status = flp_output_file_write(path, c.svg.data, c.svg.length);
+    flp_text_free(&c.svg);
+    return status;
 }

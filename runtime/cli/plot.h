@@ -6,6 +6,7 @@
 
 /* Draws a bar with its range for each regime of each case, as SVG. report: { "device": { "name" }, "date", "cases": [{ "problem", "baseline",
  * "regimes": { REGIME: { "ratio": { "median", "p10", "p90" }}}}]}; of a case without regimes the name alone is drawn.
- * FLP_BAD_ARGUMENT: report is not of this form; FLP_IO_FAILED: path cannot be written. */
+ * The file appears whole or not at all, as flp_output_file_write writes it. FLP_BAD_ARGUMENT: report is not of this form; FLP_IO_FAILED: path cannot be
+ * written; FLP_OUT_OF_MEMORY. */
 flp_status flp_plot_ratios(json_t *report, const char *title, const char *path);
 #endif

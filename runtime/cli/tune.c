@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/output_file.h"
 #include "core/calibration.h"
 #include "core/tune_run.h"
 
@@ -296,6 +297,14 @@ static flp_status share(queue *q)
                                                                                : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory that processes share: %m");
 }
 
+/* Before anything is timed: a plot that could not be written is told in time. */
+static flp_status check_plot(const flp_tune_command *command)
+{
+    flp_output_file file;
+    flp_status status = command->plot ? flp_output_file_find(command->plot, &file) : FLP_OK;
+    return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "--plot");
+}
+
 int flp_tune_main(int argc, char **argv)
 {
     flp_tune_command command;
@@ -303,7 +312,9 @@ int flp_tune_main(int argc, char **argv)
     int code = FLP_EXIT_OK;
     flp_tune_command_parse(argc, argv, &command);
     pthread_mutex_init(&q.mutex, NULL);
-    flp_status status = flp_records_create(&(flp_records_options){ 0 }, &q.records);
+    flp_status status = check_plot(&command);
+    if (status == FLP_OK)
+        status = flp_records_create(&(flp_records_options){ 0 }, &q.records);
     if (status == FLP_OK)
         code = flp_tune_list_collect(&command, flp_records_directory(q.records), &q.list);
     if (status == FLP_OK && code == FLP_EXIT_OK)

@@ -2,7 +2,10 @@
 #include "report.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "comma_locale.h"
 #include "runtime/fake_cmocka.h"
@@ -117,6 +120,54 @@ static void the_plot_has_its_axis_its_bars_and_their_whiskers(void **state)
     fake_directory_remove(directory);
 }
 
+/* Who has the file before open goes on reading it, and a link to it stays one. */
+static void a_plot_takes_the_place_of_the_one_before_as_a_whole(void **state)
+{
+    const char *directory = fake_directory_make(), *path = fake_directory_path(directory, "plot.svg"), *link = fake_directory_path(directory, "link.svg");
+    json_t *report = make_report();
+    struct stat facts;
+    char before[16] = "";
+    FILE *reader;
+
+    (void)state;
+    fake_directory_write(path, "before", 6);
+    assert_int_equal(0, symlink("plot.svg", link));
+    reader = fopen(path, "r");
+    assert_non_null(reader);
+    assert_succeeds(flp_report_plot(report, link));
+    assert_int_equal(6, fread(before, 1, sizeof(before) - 1, reader));
+    assert_string_equal("before", before);
+    assert_true(lstat(link, &facts) == 0 && S_ISLNK(facts.st_mode));
+    assert_true(stat(path, &facts) == 0 && facts.st_size > 1000);
+    assert_fails(FLP_IO_FAILED, flp_report_plot(report, fake_directory_path(directory, "none/plot.svg")), "none/plot.svg: No such file");
+    fclose(reader);
+    json_decref(report);
+    fake_directory_remove(directory);
+}
+
+static void what_xml_would_read_as_its_own_is_escaped(void **state)
+{
+    const char *directory = fake_directory_make(), *path = fake_directory_path(directory, "plot.svg");
+    json_t *report = make_report(), *result = json_array_get(json_object_get(report, "cases"), 0);
+    size_t bytes;
+    char *svg;
+
+    (void)state;
+    json_object_set_new(result, "problem", json_string("a<b:n1>2"));
+    json_object_set_new(result, "baseline", json_string("R&D <x>"));
+    json_object_set_new(report, "device", json_pack("{s:s}", "name", "GPU <1> & 2"));
+    assert_succeeds(flp_report_plot(report, path));
+    svg = fake_directory_read(path, &bytes);
+    assert_non_null(svg);
+    assert_contains(svg, ">a&lt;b<");
+    assert_contains(svg, ">n1&gt;2<");
+    assert_contains(svg, ">beside R&amp;D &lt;x&gt;<");
+    assert_contains(svg, "pairs; GPU &lt;1&gt; &amp; 2, ");
+    free(svg);
+    json_decref(report);
+    fake_directory_remove(directory);
+}
+
 static void what_is_no_results_file_is_not_plotted(void **state)
 {
     json_t *empty = json_pack("{s:[]}", "cases"), *without = json_pack("{s:[{s:s}]}", "cases", "problem", "linear_logp");
@@ -135,6 +186,8 @@ int main(void)
         cmocka_unit_test(the_results_file_holds_what_was_measured),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(the_plot_has_its_axis_its_bars_and_their_whiskers),
+        cmocka_unit_test(a_plot_takes_the_place_of_the_one_before_as_a_whole),
+        cmocka_unit_test(what_xml_would_read_as_its_own_is_escaped),
         cmocka_unit_test(what_is_no_results_file_is_not_plotted),
     };
 

@@ -540,6 +540,10 @@ static void the_plot_shows_how_much_faster_it_is(void **state)
     assert_contains(svg, "Fake GPU 0");
     assert_contains(svg, ">1.1"); /* 1 / (0.9 0.95) */
     free(svg);
+    snprintf(words, sizeof(words), "--problem %s --quiet --plot %s", problem, fake_directory_path(root, "none/plot.svg"));
+    assert_exits(1, run(words));
+    assert_contains(messages, "--plot: ");
+    assert_contains(messages, "none/plot.svg: No such file or directory");
 }
 
 static void devices_share_the_problems(void **state)
