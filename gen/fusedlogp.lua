@@ -82,7 +82,7 @@ end
 
 -- What may be tried where a row's bits may change, for problems that differ in their rows, a line each: lines "arithmetic ROLE TUNING", the tuning that
 -- decides on it, "-" for selection's own, which is the first of its role; and behind each of them lines "try PROBLEM TUNING", numbers from 0.
-function fusedlogp.arithmetics(problem_texts, capability, backend, facts, numerics, limit, read_template)
+function fusedlogp.arithmetics(problem_texts, capability, backend, facts, limit, read_template)
   local problems, lines = {}, {}
   local known, reason = known_facts(facts)
   if not known then return nil, reason end

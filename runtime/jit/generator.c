@@ -36,7 +36,8 @@ typedef struct {
     int words;
     int with_integer;
     const flp_model_facts *facts;
-    int with_limit, numerics, limit;
+    int with_numerics, numerics;
+    int with_limit, limit;
 
     flp_selection *selection; /* the results, from here on */
     struct {
@@ -137,10 +138,10 @@ static void push_arguments(lua_State *lua, const request *request)
         lua_pushinteger(lua, request->integer);
     if (request->facts)
         push_facts(lua, request->facts);
-    if (request->with_limit) {
+    if (request->with_numerics)
         lua_pushboolean(lua, request->numerics);
+    if (request->with_limit)
         lua_pushinteger(lua, request->limit);
-    }
     flp_lua_state_push_reader(lua, request->tree);
 }
 
@@ -347,14 +348,16 @@ void flp_generator_identity_free(flp_generator_identity *identity)
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
                                     char **lines)
 {
-    request request = { .function = "candidates", .wanted = wanted, .with_tuning = 1, .facts = facts, .with_limit = 1, .numerics = numerics, .limit = limit };
+    request request = {
+        .function = "candidates", .wanted = wanted, .with_tuning = 1, .facts = facts, .with_numerics = 1, .numerics = numerics, .with_limit = 1, .limit = limit
+    };
 
     return run_for_text(generator, &request, lines);
 }
 
 flp_status flp_generator_arithmetics(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int limit, char **lines)
 {
-    request request = { .function = "arithmetics", .wanted = wanted, .facts = facts, .with_limit = 1, .numerics = 1, .limit = limit };
+    request request = { .function = "arithmetics", .wanted = wanted, .facts = facts, .with_limit = 1, .limit = limit };
 
     return run_for_text(generator, &request, lines);
 }

@@ -14,8 +14,7 @@ enum { DEFAULT_SHARED_BYTES = 48 * 1024, PORTABLE_CLUSTER = 8 };
 
 typedef struct flp_kernel_loaded {
     flp_kernel kernel;
-    CUcontext context;
-    unsigned long long context_id;
+    flp_device owner; /* in whose context the module is */
     CUmodule module;
     struct flp_kernel_loaded *next;
 } loaded_kernel;
@@ -37,16 +36,13 @@ flp_kernel_entry *flp_kernel_entry_create(flp_kernel_origin *origin, const char 
 static void unload(const loaded_kernel *kernel)
 {
     const flp_driver *driver;
-    CUcontext before = NULL;
-    unsigned long long id;
+    CUcontext before;
 
-    if (flp_driver_get(&driver) != FLP_OK || driver->context_id(kernel->context, &id) != CUDA_SUCCESS || id != kernel->context_id)
-        return;
-    if (driver->context_current(&before) != CUDA_SUCCESS || driver->context_set_current(kernel->context) != CUDA_SUCCESS)
+    if (flp_driver_get(&driver) != FLP_OK || !flp_device_enter(&kernel->owner, &before))
         return;
     if (driver->module_unload(kernel->module) != CUDA_SUCCESS)
         flp_log_debug("a module of %s could not be unloaded", kernel->kernel.manifest.variant);
-    driver->context_set_current(before);
+    flp_device_leave(before);
 }
 
 void flp_kernel_entry_destroy(flp_kernel_entry *entry)
@@ -208,7 +204,7 @@ static loaded_kernel *find(const flp_kernel_entry *entry, const flp_device *devi
 {
     loaded_kernel *kernel = entry->kernels;
 
-    while (kernel && kernel->context_id != device->context_id)
+    while (kernel && kernel->owner.context_id != device->context_id)
         kernel = kernel->next;
     return kernel;
 }
@@ -229,8 +225,7 @@ static flp_status load(flp_kernel_entry *entry, const flp_device *device, loaded
     }
     kernel->kernel.manifest = entry->image.manifest;
     kernel->kernel.clusters = count_clusters(driver, device, kernel->kernel.function, &entry->image.manifest);
-    kernel->context = device->context;
-    kernel->context_id = device->context_id;
+    kernel->owner = *device;
     kernel->next = entry->kernels;
     entry->kernels = kernel;
     return FLP_OK;

@@ -283,7 +283,7 @@ end
 local function arithmetics(pattern, rows, capability, limit)
   local problems, list = {}, {}
   for i, n in ipairs(rows) do problems[i] = pattern:format(n) end
-  local lines = assert(fusedlogp.arithmetics(table.concat(problems, "\n"), capability, "auto", {}, true, limit, support.read_template))
+  local lines = assert(fusedlogp.arithmetics(table.concat(problems, "\n"), capability, "auto", {}, limit, support.read_template))
   for _, line in ipairs(lines) do
     local kind, word, text = line:match("^(%S+) (%S+) (%S+)$")
     if kind == "arithmetic" then
