@@ -60,7 +60,10 @@ static const flp_option table[] = {
     { "resume", NULL, "leave out what has a record of this machine that was not interrupted", FLP_OPTION_FLAG, .at = AT(resume) },
     { "dry-run", NULL, "print the candidates and time nothing", FLP_OPTION_FLAG, .at = AT(dry_run) },
     { "verify", NULL, "time records beside the best; exit with 1 where one loses more than 2 %", FLP_OPTION_FLAG, .at = AT(verify) },
-    { "hang", "SECONDS", "end a kernel that runs for so long, and never try it again (default: 30)", FLP_OPTION_POSITIVE, .at = AT(hang_seconds) },
+    { "hang", "SECONDS",
+      "end a candidate that runs for so long, and never try it again (default: 30); a compilation, the "
+      "default and a problem's arrays may each take ten times as long",
+      FLP_OPTION_POSITIVE, .at = AT(hang_seconds) },
     { .text = "What is printed:", .group = 3 },
     { "plot", "FILE.svg", "draw how much faster the tunings are", FLP_OPTION_TEXT, .at = AT(plot) },
     { "json", NULL, "print JSON, with every candidate", FLP_OPTION_FLAG, .at = AT(json) },

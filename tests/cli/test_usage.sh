@@ -23,6 +23,10 @@ fusedlogp_gen --list --arch sm_90a --d 64 --dtype f16,f32 >"$work/f.txt"
 check_same "fp16 is f16" "$work/f.txt" "$work/fp.txt"
 check_output "fusedlogp merge --help" "--out=FILE" fusedlogp merge --help
 check_output "fusedlogp tune --help" "--budget=SECONDS" fusedlogp tune --help
+check_output "... what may take longer than --hang" "ten times as long" sh -c "'$build/fusedlogp' tune --help | tr -s ' \n' ' '"
+for variable in CACHE_DIR SYSTEM_CACHE RECORDS_DIR SYSTEM_RECORDS CPU_BF16 SOURCE_DIR NVRTC_PATH; do
+    check "fusedlogp(1) has FUSEDLOGP_$variable" "$(grep -qE "^\\.It Ev .*FUSEDLOGP_$variable( |\$)" "$here/../../man/fusedlogp.1" || echo 'it has not')"
+done
 check_output "fusedlogp records --help" "--older-than=DAYS" fusedlogp records --help
 check_output "fusedlogp info --help" "--json" fusedlogp info --help
 check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_gen --help
