@@ -1,5 +1,5 @@
 /* Puts tunings together, and takes them apart by roles. */
-#include "core/tuned.h"
+#include "core/tuning_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
