@@ -1,35 +1,40 @@
--- What serves a GPU whose memory is slow beside its tensor cores better than selection's own tiles, where no record says more: a tuning's text.
+-- Default tuning for GPUs whose memory is slow relative to their tensor cores, used where no record applies.
 --
--- Selection follows the architecture, and its tiles are those that an H200 does best with. An H100 has the same tensor cores, but 70 % of the memory's
--- bandwidth: there tiles that read less for a flop win over those whose storing lies under other products. bench/results/NOTES.md has what each rule brings.
+-- Selection depends on the architecture alone, and its tiles are the fastest ones on an H200. An H100 has the same tensor cores, but only 70 % of the memory
+-- bandwidth. There, tiles that read fewer bytes a flop beat the ping-pong tiles, which hide the store of one warpgroup behind the products of the other.
+-- bench/results/NOTES.md says what each rule gains.
 local model = require "gen.model"
 local tile_config = require "gen.kernels.tile_config"
 
 local advice = {}
 
--- Bytes of memory for a flop of 16-bit products: 0.0031 of an H100 (3.35 TB/s), 0.0046 of an H200 (4.92).
+-- The memory is slow if it has fewer bytes than this for a flop of 16-bit products. An H100 has 0.0031 (3.35 TB/s), an H200 0.0046 (4.92 TB/s).
 local slow_below = 0.0038
 
 local function is_slow(facts)
   return facts.memory < slow_below * facts.multiprocessors * facts.clock_hz * model.coefficients.hopper.flops
 end
 
--- Facts that make any rule count, for whoever prepares kernels for GPUs that are not there.
+-- Device facts by which every GPU's memory is slow: for prebuilds, which compile kernels for GPUs that are not present.
 advice.any_slow = { memory = 1 }
 
--- Of so few rows sums are short, and what storing takes, or adding targets to a [D, V] grad_weight, is hidden by turns all the same.
+-- Whether the sums of grad_weight, which have n terms, are so short that ping-pong tiles are kept all the same: they hide the store of a tile, or the adding of
+-- targets to a [D, V] grad_weight.
 local function sums_are_short(p) return p.n <= ((p.grad_weight == "f32" or p.dv) and 2048 or 1024) end
 
--- By operator: what stands in place of fields of a spec, or nil. group: that of its launch, 0 where the launch decides.
+-- By operator: a function that returns the advised fields of a kernel as a list of "field=number", or nil if selection's own tile stays. group: the number of
+-- row groups that the launch walks together; 0: the launch decides.
 local rules = {
-  -- Two warpgroups share a tile of 128 x 256 in place of taking turns with 128 x 128 each. With 128 x 192 they read less, and keep their turns.
+  -- A cooperative tile of 128 x 256 replaces the ping-pong tiles of 128 x 128. With targets in columns, and registers enough, ping-pong tiles of 128 x 192 do:
+  -- they, too, read less than 128 x 128.
   matrix_product = function(p, spec)
     if spec.wg ~= 128 or spec.bv ~= 128 or sums_are_short(p) then return nil end
     if spec.targets == "in_columns" and tile_config.has_registers_for_wide_columns(spec) then return { "bv=192", "stages=4" } end
     return { "bv=256", "stages=4", "wg=64" }
   end,
-  -- Two blocks share the weight's columns, and a group has as many rows as before. Boxes of a [D, V] weight are too wide for that: there two warpgroups
-  -- share them, with 128 rows each, where rows are many, and products so long that what lies behind them does not count.
+  -- Clusters of two blocks share the loads of the weight's tiles (multicast). The group is halved, so that it has as many rows as before. A tile of a [D, V]
+  -- weight has three TMA boxes, which two blocks cannot share equally. There, a cooperative tile of 256 rows, 128 for each warpgroup, is advised instead, but
+  -- only with many rows, and with products so long that the epilogue's time does not matter.
   linear_logp_save_exp = function(p, spec, group)
     if spec.wg ~= 128 or spec.bm ~= 128 or spec.cluster > 1 or p.n <= 2048 then return nil end
     if spec.dv then return p.n > 4096 and spec.d > 2048 and { "bm=256", "stages=3" } or nil end
@@ -37,7 +42,8 @@ local rules = {
   end,
 }
 
--- "" where there is nothing to advise. kernels: as select gives them; specs: theirs, with their roles; facts: as model.known gives them.
+-- The advised tuning's text; "" if there is none. kernels: from select.kernels; specs: of these kernels, with their roles (tuning.specs_of); facts: from
+-- model.known.
 function advice.text(p, kernels, specs, facts)
   local items = {}
   for i, spec in ipairs(is_slow(facts) and specs or {}) do

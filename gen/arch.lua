@@ -1,14 +1,15 @@
 -- Architectures: what NVRTC is told, what a block may use, which kernels are written for it, where templates are looked for.
 local arch = {}
 
--- any: whole kernels that every GPU runs; parts: what kernels are made of.
+-- Search paths: folders of templates/, the first one first. any: whole kernels that every GPU runs; parts: what kernels are made of.
 local hopper = { "sm90a", "sm90", "sm80", "any", "parts" }
 local since_90 = { "sm90", "sm80", "any", "parts" }
 local since_80 = { "sm80", "any", "parts" }
 
--- capability: 10 x major + minor of the devices that run it. shared_bytes: the opt-in limit of a block.
--- kernels: "hopper" or "portable", where both are written: a function of the modules in gen/select/, and the end of a name in gen/kernels/.
--- search: the folders of their templates, and what these use of the hardware:
+-- capability: 10 x major + minor of the devices that run it. shared_bytes: the most shared memory of a block (the opt-in limit).
+-- kernels: "hopper" or "portable". It names the function of the modules in gen/select/ that chooses kernels and, where a kernel is written for both, ends the
+-- name of its module in gen/kernels/.
+-- search: the folders of the kernels' templates. The other columns say what these templates use of the hardware:
 --   dependent_launch  programmatic dependent launch: a kernel begins while the one before it ends, and waits for it itself
 --   clusters          blocks of a cluster reach each other's shared memory
 arch.names = {
@@ -34,13 +35,14 @@ arch.table = {
   sm_121a = { capability = 121, shared_bytes = 101376, kernels = "portable", search = since_90, dependent_launch = true },
 }
 
--- Whose portable kernels fit every newer GPU, which runs them from their PTX: no GPU has less shared memory a block.
+-- The architecture whose portable kernels a newer GPU runs from PTX if it is not in this table. They fit every GPU, because none has less shared memory for a
+-- block.
 arch.ptx = "sm_86"
 
--- The architecture whose kernels the host machine runs: "sm_90a" for "sm_90a@host"; nil for any other name.
+-- The architecture whose kernels the host machine (the GPU simulator, tests/host) runs: "sm_90a" for "sm_90a@host"; nil for a name without @host.
 function arch.real_of(name) return tostring(name):match("^(.*)@host$") end
 
--- NAME@host emits NAME's kernels as C++: the twins of the wrapper files come first.
+-- NAME@host emits NAME's kernels as C++: the search path begins with the host implementations ("twins") of the files that wrap instructions.
 local function host_of(real)
   local search = { "host" }
   for _, folder in ipairs(real.search) do search[#search + 1] = folder end

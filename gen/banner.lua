@@ -1,12 +1,13 @@
--- The comment that an emitted source opens with: what the kernel computes, how it is launched, who does what in a block, what lies in its shared
--- memory, and what each part of the source is.
+-- The comment at the top of an emitted source: what the kernel computes, how it is launched, what the threads of a block do, what is in its shared memory, and
+-- what each part of the source is.
 --
--- A kernel says it in `about(spec, n)`: computes, grid, threads: texts; shared: { bytes, what } each, in the struct's order.
+-- A kernel's module has a function `about(spec, n)` that returns the texts `computes`, `grid` and `threads`, and `shared`, a list of { bytes, what } in the
+-- order of the kernel's struct.
 local banner = {}
 
 local width = 150
 
--- text in lines of a comment, each behind `indent`.
+-- text as lines of a comment, each of which begins with `indent`.
 local function wrapped(indent, text)
   local lines, line = {}, ""
   for word in text:gmatch("%S+") do

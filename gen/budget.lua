@@ -1,11 +1,11 @@
--- Derived numbers, computed once: the kernel asserts them, C reads them from the manifest.
+-- Derives a kernel's threads, registers, shared memory and TMA boxes, once: the kernel asserts these numbers, and C reads them from the manifest.
 local cxx = require "gen.cxx"
 
 local budget = {}
 
 local function align(bytes, to) return (bytes + to - 1) // to * to end
 
--- n.shared: what lies in shared memory, { bytes, what } each.
+-- Adds a part to the kernel's shared memory. n.shared: a list of { bytes, what }, in the struct's order.
 local function take_shared(n, bytes, what)
   n.shared = n.shared or {}
   n.shared[#n.shared + 1] = { bytes, what }
@@ -14,18 +14,20 @@ end
 
 local function align_shared(n, to) take_shared(n, align(n.shared_bytes, to) - n.shared_bytes, ("unused, up to a multiple of %d"):format(to)) end
 
--- A kernel that lives off memory: its blocks share a multiprocessor's registers, 64 a thread.
+-- A kernel that is bound by memory bandwidth: 64 registers a thread, and as many blocks on a multiprocessor as its registers allow.
 function budget.of_threads(threads, shared_bytes)
   return { threads = threads, shared_bytes = shared_bytes, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
 end
 
--- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes. fp32 has a
--- splitter warpgroup, a second part of B's numbers and a third barrier.
+-- The tile kernels on Hopper. A stage holds 128 bytes, one swizzle row, of each row of A and column of B, and has two mbarriers. Shared memory is aligned to
+-- the swizzle's 1024 bytes. fp32 (3xTF32) adds a warpgroup that splits each number in two tf32 parts, shared memory for the second part of B's numbers, and a
+-- third mbarrier a stage.
 function budget.hopper(spec)
   local n = { element_bytes = cxx.bytes[spec.dtype] }
   local f32 = spec.dtype == "f32"
   n.block_inner = 128 // n.element_bytes
-  -- wg: rows of a consumer warpgroup, 64 without it. Two warpgroups that would not share a tile's rows take turns, with a tile each.
+  -- wg: the rows of a consumer warpgroup; 64 if the field is left out. If one warpgroup has all rows of a tile (bm = wg), there are two, which take turns with
+  -- a tile each: the ping-pong schedule. Otherwise they share the rows of one tile: the cooperative schedule.
   n.group_rows = spec.wg or 64
   n.turns = spec.wg and spec.bm == spec.wg and 2 or 1
   n.consumer_groups = spec.bm // n.group_rows * n.turns
@@ -34,14 +36,14 @@ function budget.hopper(spec)
   n.a_box_rows = spec.a_transposed and n.block_inner or spec.bm
   if spec.dv or spec.b_transposed then
     n.b_box_columns, n.b_box_rows = 128 // n.element_bytes, n.block_inner
-    -- Blocks of a cluster load equal shares: three boxes of 64 columns are six of half the inner size.
+    -- The blocks of a cluster load equal shares: three boxes of 64 columns become six boxes of half the inner size.
     if spec.bv // n.b_box_columns % spec.cluster > 0 then n.b_box_rows = n.block_inner // spec.cluster end
   else
     -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
     n.b_box_columns, n.b_box_rows = n.block_inner, math.min(spec.bv // spec.cluster, 256)
   end
-  -- With few rows the kernel lives off memory, which is faster (5 %) when the two 128-byte halves of a 256-byte line of the weight are
-  -- asked for together (and another 2 % with an even number of stages); with many rows it is better to fill each stage as soon as it is free.
+  -- With few rows the kernel is bound by memory bandwidth. It is 5 % faster if the two 128-byte halves of a 256-byte line of the weight are requested together,
+  -- and another 2 % faster with an even number of stages. With many rows it is better to fill each stage as soon as it is free.
   n.steps_together = n.consumer_groups == 1 and not f32 and 2 or 1
   local a, b = spec.stages * spec.bm * 128, spec.stages * spec.bv * 128
   take_shared(n, a, ("stages.a: %d stages of A, %d rows x %d of the inner size"):format(spec.stages, spec.bm, n.block_inner))
@@ -50,8 +52,8 @@ function budget.hopper(spec)
   take_shared(n, 16 * spec.stages, "stages.full, stages.empty: two barriers a stage")
   if n.turns > 1 then take_shared(n, (8 + 32) * n.turns, "stages.turns: a barrier for each warpgroup, for each warp the other's tiles and its turn") end
   align_shared(n, 1024)
-  -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup
-  -- there are enough for all, but of fp32, whose consumers hold a stage's sums and A's parts beside the accumulators.
+  -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup there are enough for all,
+  -- except with fp32: its consumers hold a stage's sums and A's tf32 parts beside the accumulators.
   if f32 then
     n.producer_registers, n.splitter_registers = 24, 24
     if n.consumer_groups == 1 then n.registers, n.consumer_registers = 168, 240 else n.registers, n.consumer_registers = 128, 232 end
@@ -59,7 +61,7 @@ function budget.hopper(spec)
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 255, 0, 0, 0
   elseif spec.wg then
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 24, 0, 240
-  elseif spec.bias then -- whose loads take registers from the producer
+  elseif spec.bias then -- the consumers load it, for which the producer gives up registers
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 56, 0, 224
   else
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 72, 0, 216
@@ -68,23 +70,25 @@ function budget.hopper(spec)
   return n
 end
 
--- A kernel that stores its tiles through the copy engine: two buffers of 16 rows of 128 bytes for each consumer warp (tile_store.cuh).
+-- For a kernel that stores its tiles by TMA: two buffers of 16 rows of 128 bytes for each consumer warp (tile_store.cuh).
 function budget.with_tile_store(n)
   take_shared(n, n.consumer_groups * 4 * 2 * 2048, "out: two boxes of 16 rows of 128 bytes for each consumer warp, which the copy engine writes")
   return n
 end
 
--- Where warpgroups take turns, a few words of each consumer thread's two rows, for each 64 rows of its warpgroup (statistics_kernel.cuh).
+-- In the ping-pong schedule, shared memory keeps the statistics of a warpgroup's rows while it multiplies (statistics_kernel.cuh): a few words for each of a
+-- thread's two rows, and that for each 64 rows of the warpgroup.
 function budget.with_kept_statistics(n, spec)
   if n.turns == 1 then return n end
   local words = 3 + (spec.entropy and 1 or 0) + (spec.logit_sum and 1 or 0) + (spec.argmax and 2 or 0)
   take_shared(n, n.consumer_groups * 128 * 2 * words * 4 * n.group_rows // 64, "kept: statistics of the rows of a warpgroup while it multiplies")
-  if spec.operator == "linear_logp_save_exp" then n.producer_registers, n.consumer_registers = 40, 232 end -- with 240 ptxas spills one
+  if spec.operator == "linear_logp_save_exp" then n.producer_registers, n.consumer_registers = 40, 232 end -- with 240 ptxas spills one register
   return n
 end
 
--- Whether blocks ask for the units of one tile (tickets.cuh): they have a producer each, and their warpgroups no units of their own. Of fp32 the arithmetic
--- sets the time, and its producer and splitter have no registers for it.
+-- Whether the dynamic tile scheduler ("tickets", tickets.cuh) hands out the units of one tile. A block then needs a walk of its own (no clusters), on whose
+-- units all of its warpgroups work (no ping-pong schedule). fp32 kernels do without: they are bound by arithmetic, and their producer and splitter have no
+-- registers for it.
 function budget.takes_tickets(spec)
   return spec.operator == "linear_logp" and spec.dtype ~= "f32" and spec.cluster == 1 and not (spec.wg and spec.bm == spec.wg)
 end
@@ -96,13 +100,13 @@ function budget.with_tickets(n, spec)
   return n
 end
 
--- The targets of two tiles: less than the struct's alignment (target_lookahead.cuh).
+-- The targets of two tiles (target_lookahead.cuh). They take less than the struct's alignment of 1024 bytes, so they add that much.
 function budget.with_target_lookahead(n)
   take_shared(n, 1024, "the targets in this tile and the next, and their barriers")
   return n
 end
 
--- Portable: a stage's hidden rows are 64 bytes; warps of 32 x 64 in two columns.
+-- The portable tile kernels: a stage holds 64 bytes of each row of A and column of B, and each warp computes 32 x 64 of the tile.
 local function portable_tile(spec)
   local n = { element_bytes = cxx.bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }
   n.block_inner = 64 // n.element_bytes
@@ -113,14 +117,16 @@ local function portable_tile(spec)
   return n
 end
 
--- Two blocks on a multiprocessor hide each other's latency; what needs more registers gets those of one.
+-- Registers a thread. With 128, two blocks of 256 threads fit on a multiprocessor and hide each other's latency. A kernel that needs more (lean is false) gets
+-- 255, with which one block fits.
 local function share_registers(n, lean)
   n.registers = lean and 128 or 255
   n.blocks_per_multiprocessor = math.max(1, 65536 // ((n.registers + 1) // 8 * 8 * n.threads))
   return n
 end
 
--- What each warp leaves of a row that several share: offset, sum, largest, its place, and what is asked for beside them.
+-- Bytes of the statistics of a row that each warp leaves, to be merged with those of the other warps that have a part of the row: offset, sum, largest logit
+-- and its index, and the optional ones.
 local function merged_bytes(spec) return 16 + (spec.entropy and 4 or 0) + (spec.logit_sum and 4 or 0) end
 
 function budget.portable(spec)
@@ -130,20 +136,20 @@ function budget.portable(spec)
   return share_registers(n, spec.dtype ~= "f32" and not (spec.vec or spec.bias or spec.softcap or spec.argmax or spec.entropy or spec.logit_sum))
 end
 
--- A kernel that stores its tiles. Copies of two bytes go through registers.
+-- A portable kernel that stores its tiles. Copies of two bytes take more registers, because cp.async copies at least four bytes and they go through registers.
 function budget.portable_product(spec)
   return share_registers(portable_tile(spec), spec.dtype ~= "f32" and spec.vec ~= 2 and not (spec.softcap and spec.entropy))
 end
 
--- true where a block has the shared memory that the kernel takes; else nil and the reason: it is the stages that take it, or else the warps.
+-- true if a block has the shared memory that the kernel takes; else nil and the reason, which names the stages or, for a kernel without stages, the warps.
 function budget.check_shared(spec, n, arch)
   if n.shared_bytes <= arch.shared_bytes then return true end
   local takes = spec.stages and ("p = %d"):format(spec.stages) or ("w = %d"):format(spec.w)
   return nil, ("%s: %d bytes of shared memory, a block has %d"):format(takes, n.shared_bytes, arch.shared_bytes)
 end
 
--- Blocks that a multiprocessor holds at once: of each, 1 KiB of shared memory is the system's. A multiprocessor has the opt-in limit of
--- one block and that 1 KiB.
+-- Blocks that a multiprocessor holds at once. The system takes 1 KiB of shared memory for each block, and a multiprocessor has 1 KiB more than the opt-in limit
+-- of one block.
 function budget.resident_blocks(n, arch)
   return math.max(1, math.min(n.blocks_per_multiprocessor, (arch.shared_bytes + 1024) // (n.shared_bytes + 1024)))
 end

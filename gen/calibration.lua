@@ -1,18 +1,20 @@
--- Fits the model's coefficients to what was measured on a device, and reads them as text.
+-- Fits the coefficients of the performance model (gen/model.lua) to times that were measured on a device, and reads fitted coefficients from text.
 --
 -- Canonical text: "" for the model's own; else kernels.coefficient=millionths, joined by commas, in alphabetic order:
---   hopper.l2=96000000,hopper.launch=3
+--   hopper.l2=96000000,hopper.launch=3000000
 local model = require "gen.model"
 
 local calibration = {}
 
 -- What is fitted: rates of the L2, the memory and the tensor cores, the time of a launch in microseconds, and a tile's clocks beyond its products.
 local fitted = { "l2", "launch", "memory", "rate", "tail" }
--- Farther from the model's own a measurement is of something else.
+-- The most that the logarithm of a coefficient may differ from that of the model's own: a measurement that asks for more is one of something else.
 local farthest = math.log(20)
--- Keeps a coefficient that nothing measured depends on; one that a few measurements of 1 % show moves by far less than that for its sake.
+-- Regularisation: pulls coefficients towards the model's own, so that one on which no measurement depends keeps its value. The pull is weak: it moves a
+-- coefficient that a few measurements determine to 1 % by far less than 1 %.
 local stiffness = 3e-6
--- A problem's times go up and down together with the clock, by more than candidates are wrong beside each other: so much of what they share does not count.
+-- The part of a problem's mean error that does not count. The device's clock moves all times of a problem together, by more than the errors of its candidates
+-- differ from each other.
 local shared = 0.9
 
 -- { hopper = { l2 = number, ... }, ... }, or nil and the reason.
@@ -31,7 +33,7 @@ function calibration.parse(text)
   return found
 end
 
--- What a calibration must agree with to be read: the model's own coefficients.
+-- A calibration is only read if this text is the same as when it was fitted: the model's own coefficients.
 function calibration.identity()
   local items = {}
   for _, kind in ipairs { "hopper", "portable" } do
@@ -46,7 +48,8 @@ local function coefficients(kind, logs)
   return { [kind] = changed }
 end
 
--- Logarithms of predicted over measured times, and the same less what those of a problem share.
+-- Two lists of the samples' errors, logarithms of predicted over measured times: first without the `shared` part of what the samples of a problem have in
+-- common, then in full.
 local function errors_of(samples, kind, logs, predict)
   local errors, own, calibrated = {}, {}, coefficients(kind, logs)
   local sums, counts = {}, {}
@@ -65,7 +68,7 @@ local function cost_of(errors, logs)
   return cost
 end
 
--- Solves a x = b by elimination; a is symmetric and positive. Both are used up.
+-- Solves a x = b by elimination; a is symmetric and positive. Overwrites both.
 local function solve(a, b)
   local n = #b
   for i = 1, n do
@@ -82,7 +85,7 @@ local function solve(a, b)
   return b
 end
 
--- One step of Levenberg and Marquardt.
+-- One step of the Levenberg-Marquardt method: the moved logs.
 local function step(samples, kind, logs, errors, damping, predict)
   local n, slopes, a, b = #logs, {}, {}, {}
   for i = 1, n do
@@ -111,7 +114,7 @@ local function sum_of_squares(errors)
   return sum
 end
 
--- Appends the items of one kind of kernels, and returns the sums of the squares of the logarithms' errors before and after.
+-- Fits the coefficients of one kind of kernels and appends them to items. Returns the sums of the squared errors (in full, errors_of) before and after.
 local function fit_kind(samples, kind, predict, items)
   local logs, damping = {}, 1e-3
   for i = 1, #fitted do logs[i] = 0 end
@@ -134,8 +137,9 @@ local function fit_kind(samples, kind, predict, items)
   return before, sum_of_squares(whole)
 end
 
--- samples: { kind, problem, seconds, ... } each, at least one; kind: of their kernels. predict(sample, calibrated): seconds by the model. Returns the
--- text, and by how much the model is wrong before and after: root mean squares of the logarithms' errors.
+-- samples: at least one { kind, problem, seconds, ... }, where kind is the kind of its kernels. predict(sample, calibrated): the seconds that the model
+-- predicts. Returns the calibration's text, and the model's error before and after the fit: the root mean square of the logarithms of predicted over measured
+-- times.
 function calibration.fit(samples, predict)
   local items, before, after = {}, 0, 0
   for _, kind in ipairs { "hopper", "portable" } do

@@ -9,15 +9,15 @@ local variant = require "gen.variant"
 
 local emit = {}
 
--- Kernels of which an architecture has its own: gen/kernels/NAME_hopper.lua or NAME_portable.lua. The others' modules have their names,
--- but for the helpers, which stand in one.
+-- Kernels that are written once for Hopper and once portably, in gen/kernels/NAME_hopper.lua and NAME_portable.lua. Every other kernel's module is
+-- gen/kernels/NAME.lua, except for the small kernels in gen/kernels/helpers.lua.
 local by_architecture = { linear_logp = true, linear_logp_save_exp = true, linear_logp_grad_logits = true, matrix_product = true }
 
--- What a kernel's module need not say.
+-- Functions that a kernel's module may leave out.
 local defaults = { check = function() return true end, config = function() return {} end }
 defaults.__index = defaults
 
--- Loads the kernel's module when it is first asked for: a process that finds its kernels on the disk is done before all of them were read.
+-- Loads the kernel's module at its first use: a process that finds its kernels in the cache on disk should not have to read all modules.
 function emit.kernel_of(spec)
   if helpers[spec.operator] then return setmetatable(helpers[spec.operator], defaults) end
   local family = by_architecture[spec.operator] and "_" .. arch.find(spec.arch).kernels or ""
@@ -62,10 +62,11 @@ local function find_template(name, search, read_template)
   error(("template %s is in none of %s"):format(name, table.concat(search, ", ")))
 end
 
--- C's #include lines: what they name stands in front.
+-- Removes C's #include lines: header_text puts the headers that they name in front.
 function emit.without_includes(text) return (text:gsub('#include "[^"\n]*"', "")) end
 
--- "params/types" is templates/params/types.h, which C reads, too. Behind those that it includes and that do not stand there yet.
+-- A header that C includes, too: "params/types" is templates/params/types.h. The headers that it includes come before it. present: those that the source has
+-- already; each is there once.
 local function header_text(name, present, read_template)
   if present[name] then return "" end
   present[name] = true
@@ -111,7 +112,7 @@ local function template_text(spec, entry, search, present, read_template)
   return ('#line 1 "%s"\n%s'):format(path, text)
 end
 
--- The host machine passes parameters as a launch does: by pointers, with their sizes beside the kernel.
+-- The entry point for the host machine, which passes parameters as a launch does, by pointers. An array beside the kernel has their sizes.
 local function host_entry_point(spec, kernel, name)
   local arguments, sizes = {}, {}
   for i, parameter in ipairs(kernel.parameters) do
@@ -135,12 +136,12 @@ local function entry_point(spec, kernel, n, name)
     n.threads, n.blocks_per_multiprocessor, cluster, name, table.concat(parameters, ",\n    "), spec.operator, table.concat(arguments, ", "))
 end
 
--- dependent_launch: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
+-- dependent_launch: the kernel itself waits for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
 -- The fields are those of runtime/jit/manifest.h, whose reader refuses any other list.
 local function manifest_lines(spec, kernel, n, name)
   local local_bytes = 0
   for _, entry in ipairs(kernel.templates) do
-    if entry == "values_in_memory" then local_bytes = 2 * (n.warp_columns or spec.bv) end -- a fragment's accumulators of a thread
+    if entry == "values_in_memory" then local_bytes = 2 * (n.warp_columns or spec.bv) end -- a thread's accumulators of a fragment
     if entry[1] == "segment_beyond_softcap" and wanted(spec, entry) then local_bytes = logits_config.lane_bytes(spec) end
   end
   local lines = {
@@ -166,8 +167,8 @@ local function manifest_lines(spec, kernel, n, name)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- { name, text } of what stands behind each #line 1 of a source, but for what the emitter itself writes. Found without patterns, which would look at each
--- character.
+-- The templates and headers of a source: { name, text } for each `#line 1 "name"`, except for the parts that the emitter itself writes, whose names have no
+-- slash. They are found by plain searches, because a pattern would look at each character.
 local function sections(body)
   local mark, found, at = '\n#line 1 "', {}, 1
   local name_at = #mark
@@ -183,7 +184,7 @@ end
 
 local function kernel_name(spec) return "flp_" .. variant.format(spec):gsub("[.@]", "_") end
 
--- n: what the kernel derives.
+-- n: what kernel.derive returns.
 local function body_of(spec, kernel, n, read_template)
   local search, present = arch.find(spec.arch).search, {}
   local parts = {}
@@ -192,7 +193,7 @@ local function body_of(spec, kernel, n, read_template)
   parts[#parts + 1] = header_text("params/types", present, read_template)
   for i, entry in ipairs(kernel.templates) do
     parts[#parts + 1] = template_text(spec, entry, search, present, read_template)
-    if i == 1 then parts[#parts + 1] = '#line 1 "config"\n' .. config end -- behind the types it names
+    if i == 1 then parts[#parts + 1] = '#line 1 "config"\n' .. config end -- after the types that it names
   end
   parts[#parts + 1] = entry_point(spec, kernel, n, kernel_name(spec))
   return table.concat(parts)
@@ -208,14 +209,14 @@ function emit.source(spec, read_template)
   }
 end
 
--- By a section's text: kernels share most of theirs.
+-- A cache, by a section's text, because kernels share most of their sections.
 local without_layout = setmetatable({}, { __index = function(known, text)
   local code = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", ""):gsub("%s+", " ")
   known[text] = code
   return code
 end })
 
--- The templates that a variant reaches, without comments and layout: what a change of is a change of the kernel.
+-- The templates that a variant uses, without comments and layout: a change of this text is a change of the kernel.
 function emit.reached(spec, read_template)
   local kernel, parts = emit.kernel_of(spec), {}
   for _, section in ipairs(sections(body_of(spec, kernel, kernel.derive(spec), read_template))) do

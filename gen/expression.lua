@@ -1,10 +1,10 @@
--- Expressions that differentiate themselves: what a token loss is written in. Numbers and expressions mix freely.
+-- Expressions with automatic differentiation (reverse mode), in which token losses are written. Numbers and expressions mix freely.
 --
--- Equal expressions are one node, so that what is shared is computed once. A node knows the place that it was made at: its operands come
--- before it.
+-- Equal expressions are one node, so that common subexpressions are computed once. node.place is the node's number in the order in which nodes were made, so
+-- its operands have smaller ones.
 local expression = {}
 
-local format = string.format -- a definition calls this file, and strings have no methods there
+local format = string.format -- definitions call this file, and meanwhile strings have no methods (gen/token_loss.lua)
 
 local node_type = {}
 local operand_counts = { add = 2, sub = 2, mul = 2, div = 2, neg = 1, exp = 1, log = 1, min = 2, max = 2, select = 4, guard = 2 }
@@ -63,7 +63,7 @@ local fold = {
 
 local build
 
--- What an operation with a 0 or a 1 comes to, or nil.
+-- What an operation simplifies to, such as x + 0 to x; nil if it does not.
 local simplify = {
   add = function(_, a, b) return a.value == 0 and b or b.value == 0 and a or nil end,
   sub = function(graph, a, b) return b.value == 0 and a or a.value == 0 and build(graph, "neg", b) or nil end,
@@ -145,10 +145,11 @@ expression.functions = functions
 
 -- ---- derivatives ----
 
--- What an adjoint goes through: 0 where it is 0, as that of a branch not taken, whose values may be infinite.
+-- A contribution to a derivative: `value`, which has `adjoint` as a factor, but 0 where the adjoint is 0. It is 0 for a branch that is not taken, whose values
+-- may be infinite, and 0 times infinity is NaN.
 local function through(adjoint, value) return is_node(adjoint) and build(adjoint.graph, "guard", adjoint, value) or value end
 
--- adjoint: the derivative of the result by the node. Adds those by its operands.
+-- By kind of node. adjoint: the derivative of the result by node n. give(operand, d): adds d to the derivative by the operand.
 local rules = {
   add = function(n, adjoint, give) give(n.operands[1], adjoint); give(n.operands[2], adjoint) end,
   sub = function(n, adjoint, give) give(n.operands[1], adjoint); give(n.operands[2], -adjoint) end,
@@ -163,7 +164,7 @@ local rules = {
   neg = function(n, adjoint, give) give(n.operands[1], -adjoint) end,
   exp = function(n, adjoint, give) give(n.operands[1], through(adjoint, adjoint * n)) end,
   log = function(n, adjoint, give) give(n.operands[1], through(adjoint, adjoint / n.operands[1])) end,
-  -- The first of two equal ones.
+  -- If both are equal, the derivative goes to the first.
   min = function(n, adjoint, give)
     local a, b = n.operands[1], n.operands[2]
     give(a, build(n.graph, "select", b, a, 0, adjoint))
@@ -181,7 +182,7 @@ local rules = {
   end,
 }
 
--- Whether the derivative by a node is wanted by any of the variables.
+-- By place: whether a node depends on one of the variables other than through detach, so that its adjoint is needed.
 local function depending(graph, variables, count)
   local depends = {}
   for _, variable in ipairs(variables) do depends[variable.place] = true end
@@ -214,7 +215,7 @@ function expression.differentiate(result, variables)
   return derivatives
 end
 
--- The nodes that the results need, operands first. A detached node is the one below it.
+-- The nodes that the results need, operands first. detach nodes are left out: expression.plain gives the node that is used in place of one.
 function expression.schedule(graph, results)
   local needed, list = {}, {}
   local function need(node)

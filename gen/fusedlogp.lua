@@ -1,5 +1,5 @@
--- The generator's face to C: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; of tunings
--- identity, candidates, arithmetics, transfer, advice; of the model calibration_identity, calibrate.
+-- The functions of the generator that C calls: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; for
+-- tunings identity, candidates, arithmetics, transfer, advice; for the performance model calibration_identity, calibrate.
 local advice = require "gen.advice"
 local arch = require "gen.arch"
 local calibration = require "gen.calibration"
@@ -14,14 +14,15 @@ local variant = require "gen.variant"
 
 local fusedlogp = {}
 
--- { path, reason, kernels = { { role, variant, group }, ... } }, or nil and the reason. tuning_text: "" for none; read_template: as emit's.
+-- { path, reason, kernels = { { role, variant, group }, ... } } (select.of says what these are), or nil and the reason. tuning_text: "" for none.
+-- read_template(path): the file's text, or nil.
 function fusedlogp.select(problem_text, capability, backend, tuning_text, read_template)
   local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
   if not p then return nil, reason end
   return select.kernels(p, capability, backend, tuning_text)
 end
 
--- What is selected without a tuning: the problem, what is found, and its specs with their roles. nil and the reason.
+-- The selection without a tuning: the parsed problem, what select.kernels found, and the kernels' specs with their roles; or nil and the reason.
 local function untuned(problem_text, capability, backend, read_template)
   local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
   local found
@@ -37,8 +38,9 @@ local function numerics_of(specs)
   return table.concat(list, ";")
 end
 
--- What a record of a tuning must agree with, "" for selection's own choice: { arch, numerics, templates, selection }, the last two to be hashed: the
--- templates that the tuned kernels reach, and the variants that the tuning changes. Or nil and the reason.
+-- What a record of a tuning must agree with to be used: { arch, numerics, templates, selection }, or nil and the reason. The last two are texts to be hashed:
+-- templates has the templates that the tuned kernels use, selection the variants that are selected without the tuning. tuning_text: "" for selection's own
+-- choice.
 function fusedlogp.identity(problem_text, capability, backend, tuning_text, read_template)
   local p, default = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, default end
@@ -51,15 +53,17 @@ function fusedlogp.identity(problem_text, capability, backend, tuning_text, read
            selection = table.concat(selection, "\n") }
 end
 
--- A device's facts as the model takes them, with its calibration's coefficients; nil and the reason.
+-- A device's facts as the model takes them, with the coefficients of its calibration; or nil and the reason.
 local function known_facts(facts)
   local calibrated, reason = calibration.parse(facts.calibration or "")
   if not calibrated then return nil, reason end
   return model.known(facts, calibrated)
 end
 
--- Candidates, a line each, "picoseconds role tuning", that of tuning_text first, then what is advised without one, "-" for their roles, then those that change
--- one role: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory, calibration }; 0 or nil where it is not known.
+-- The candidates of a tuning run (gen/tuning.lua), as lines "picoseconds role tuning", in which picoseconds is the model's prediction; or nil and the reason.
+-- tuning_text itself is the first; if it is "" and a tuning is advised (gen/advice.lua), that one is the second. Both have "-" for their role. Each of the
+-- others changes one role. facts: { multiprocessors, clock_hz, l2_bytes, memory, calibration }; 0 or nil where one is not known. numerics: whether candidates
+-- may change a row's bits. limit: the most candidates of a role.
 function fusedlogp.candidates(problem_text, capability, backend, tuning_text, facts, numerics, limit, read_template)
   local p, default, defaults = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, default end
@@ -80,8 +84,9 @@ function fusedlogp.candidates(problem_text, capability, backend, tuning_text, fa
   return lines
 end
 
--- What may be tried where a row's bits may change, for problems that differ in their rows, a line each: lines "arithmetic ROLE TUNING", the tuning that
--- decides on it, "-" for selection's own, which is the first of its role; and behind each of them lines "try PROBLEM TUNING", numbers from 0.
+-- The candidates of a tuning run that may change a row's bits. problem_texts: problems that differ in their rows only, a line each. Returns lines, or nil and
+-- the reason. A line "arithmetic ROLE TUNING" begins each arithmetic of a role: TUNING has only the fields that decide on it, and is "-" for selection's own,
+-- the first one of its role. The lines "try PROBLEM TUNING" that follow say which tunings with this arithmetic to measure for which problem, numbered from 0.
 function fusedlogp.arithmetics(problem_texts, capability, backend, facts, limit, read_template)
   local problems, lines = {}, {}
   local known, reason = known_facts(facts)
@@ -100,7 +105,7 @@ function fusedlogp.arithmetics(problem_texts, capability, backend, facts, limit,
   return lines
 end
 
--- The time of a tuning by the model, as a ratio to that without it; nil and the reason where it has none. facts: as model.known gives them.
+-- The time that the model predicts with a tuning over the time without it; or nil and the reason. facts: from model.known.
 local function ratio_of(problem_text, capability, backend, tuning_text, facts, read_template)
   local p, default, specs = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, default end
@@ -109,8 +114,9 @@ local function ratio_of(problem_text, capability, backend, tuning_text, facts, r
   return tuning.seconds(p, tuned.kernels, tuning.specs_of(tuned.kernels), facts) / tuning.seconds(p, default.kernels, specs, facts)
 end
 
--- What a tuning's ratio is here, where it was near_millionths / 10^6 at another shape: by the model, times what that was wrong by there. In millionths;
--- nil and the reason.
+-- Transfers a measurement from one shape to another. near_millionths is, in millionths, the time with a tuning over the time without it, as measured for the
+-- problem near_text. Returns the same ratio as it is to be expected for problem_text: the model's ratio for it, times the measured over the model's ratio for
+-- near_text; or nil and the reason.
 function fusedlogp.transfer(problem_text, capability, backend, tuning_text, near_text, near_millionths, facts, read_template)
   local known, here, reason
   known, reason = known_facts(facts)
@@ -123,7 +129,7 @@ function fusedlogp.transfer(problem_text, capability, backend, tuning_text, near
   return math.floor(near_millionths * here / there + 0.5)
 end
 
--- The tuning that serves the device where no record says more, "" for selection's own: gen/advice.lua. nil and the reason.
+-- The default tuning for the device, which is used where no record applies (gen/advice.lua), "" for selection's own choice; or nil and the reason.
 function fusedlogp.advice(problem_text, capability, backend, facts, read_template)
   local p, found, specs = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, found end
@@ -132,10 +138,10 @@ function fusedlogp.advice(problem_text, capability, backend, facts, read_templat
   return advice.text(p, found.kernels, specs, known)
 end
 
--- What a calibration must agree with to be read.
+-- A calibration is only read if this text is the same as when it was fitted.
 fusedlogp.calibration_identity = calibration.identity
 
--- A line "picoseconds backend problem tuning" as a sample of a fit; nil where these kernels cannot be had, or the model says nothing of them.
+-- A line "picoseconds backend problem tuning" as a sample for calibration.fit; nil if there are no such kernels, or the model covers none of them.
 local function sample_of(line, capability, read_template)
   local digits, backend, text, tuning_text = line:match("^([1-9]%d*) ([a-z0-9_]+) (%S+) ?(%S*)$")
   local p = digits and token_loss.resolve(read_template, problem.parse(text))
@@ -145,8 +151,8 @@ local function sample_of(line, capability, read_template)
            seconds = tonumber(digits) * 1e-12 }
 end
 
--- Fits the model to lines "picoseconds backend problem tuning": { calibration, samples, before, after }, the last two by how many millionths the model is
--- wrong. nil and the reason.
+-- Fits the model to measured times, lines "picoseconds backend problem tuning". Returns { calibration, samples, before, after }: the coefficients as text, the
+-- number of samples, and the model's error before and after in millionths (calibration.fit); or nil and the reason.
 function fusedlogp.calibrate(lines, capability, facts, read_template)
   local samples = {}
   for line in lines:gmatch("[^\n]+") do samples[#samples + 1] = sample_of(line, capability, read_template) end
@@ -167,7 +173,7 @@ function fusedlogp.emit(variant_text, read_template)
   return emit.source(spec, read_template)
 end
 
--- An array of the comma-separated items, numbers as numbers; nil of nil.
+-- An array of the comma-separated items, numbers as numbers; nil for nil.
 local function items(text)
   if not text then return nil end
   local found = {}
@@ -175,7 +181,7 @@ local function items(text)
   return found
 end
 
--- As gen/list.lua gives them. dtypes, hidden_sizes: separated by commas, or nil for all.
+-- The variants that a prebuild compiles (gen/list.lua). dtypes, hidden_sizes: separated by commas, or nil for all.
 function fusedlogp.list(arch_name, dtypes, hidden_sizes, read_template)
   return list.variants(arch_name, items(dtypes), items(hidden_sizes), read_template)
 end
@@ -188,10 +194,10 @@ fusedlogp.define_token_loss = token_loss.define
 -- The program's text, or nil and the reason.
 fusedlogp.token_loss = token_loss.program
 
--- Their names, separated by spaces.
+-- The names of all architectures, separated by spaces.
 function fusedlogp.architectures() return table.concat(arch.names, " ") end
 
--- That whose kernels newer GPUs run from PTX.
+-- The architecture whose kernels newer GPUs run from PTX.
 function fusedlogp.ptx_architecture() return arch.ptx end
 
 -- 10 x major + minor of the architecture's GPUs, or nil and the reason.

@@ -10,7 +10,7 @@ local tuning = require "gen.tuning"
 
 local list = {}
 
--- Other names of them that people write.
+-- Other spellings of dtypes that users write.
 local spelled = { fp16 = "f16", fp32 = "f32" }
 
 local function known(value, set, what)
@@ -20,7 +20,7 @@ local function known(value, set, what)
   return nil, ("%s = %s: known are %s"):format(what, tostring(value), table.concat(set, ", "))
 end
 
--- Of a problem the kernels of selection's own tiles, and those that a GPU with slow memory takes in their place; nil where there are none.
+-- A problem's kernels: those that selection chooses, and those that a GPU with slow memory uses in their place (gen/advice.lua); nil if there are none.
 local function selected(arch_name, p)
   local device = arch.find(arch_name)
   local function of(text)
@@ -32,7 +32,8 @@ local function selected(arch_name, p)
   if not kernels then return nil end
   local advised = advice.text(p, kernels, tuning.specs_of(kernels), model.known(advice.any_slow))
   if advised ~= "" then table.move(of(advised), 1, #kernels, #kernels + 1, kernels) end
-  -- Selection names what a device asks for, which for one of sm_100a is sm_100; a list for sm_90a@host is for the host.
+  -- Selection names the architecture by which a device finds its kernels: sm_100 for a device that could run sm_100a. That is never a host architecture, so for
+  -- a list for sm_90a@host the variants are renamed.
   if arch_name:find("@host$") then
     for _, kernel in ipairs(kernels) do kernel.variant = kernel.variant:gsub("sm_%w+$", arch_name) end
   end

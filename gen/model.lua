@@ -1,19 +1,28 @@
--- How long a candidate takes, from the device's facts and few coefficients: tensor cores, L2, memory, launches and the tail of the last wave.
+-- The performance model: predicts how long a kernel takes from the device's facts and a few coefficients, for the tensor cores, the L2 cache, memory, launches
+-- and the tail of the last wave.
 --
--- It orders candidates and carries what was measured at one shape to another (gen/tuning.lua); no result depends on it.
+-- By its predictions the tuner orders candidates (gen/tuning.lua), and a ratio of times that was measured at one shape is transferred to another
+-- (fusedlogp.transfer). No result depends on them.
 local arch = require "gen.arch"
 local cxx = require "gen.cxx"
 local emit = require "gen.emit"
 
 local model = {}
 
--- What a device is taken for where its facts are not known: an H200. memory: bytes a second.
+-- An H200's facts, which stand in for those of a device that are not known. memory: bytes a second.
 model.facts = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 60 << 20, memory = 4.8e12 }
 
--- What a multiprocessor does: flops a clock of 16-bit products with fp32 sums, and what part of them is reached with two and with one warpgroup of 64 rows, and
--- on the portable path, all times rate; bytes of L2 a clock. memory: the part of the device's that is reached. launch: microseconds. tail: clocks of a
--- tile beyond its products. Then what adds to a tile's products and to reading it: fewer stages under way (over (stages - 1)^2), and blocks of a cluster
--- that wait for each other. All as an H200 showed it: bench/results/2026-11-22-NVIDIA-H200-tunings.json. gen/calibration.lua fits some to other devices.
+-- The coefficients for each kind of kernels:
+--   flops   of 16-bit products with fp32 sums, by a multiprocessor in a clock
+--   rate, two_groups, one_group   the part of these flops that a tile reaches is rate times two_groups (more than 64 rows) or one_group (64 rows)
+--   l2      bytes that a multiprocessor reads from the L2 in a clock
+--   memory  the part of the device's memory bandwidth that is reached
+--   launch  the time of a launch, in microseconds
+--   tail    clocks of a tile beyond its products
+--   compute_stages, memory_stages     what few stages add to the time of a tile's products and of reading memory, over (stages - 1)^2
+--   compute_cluster, memory_cluster   what each further block of a cluster adds to these, because blocks wait for each other
+--   f32     the rate of fp32 products relative to 16-bit ones
+-- All are as an H200 showed them: bench/results/2026-11-22-NVIDIA-H200-tunings.json. gen/calibration.lua fits some of them to other devices.
 model.coefficients = {
   hopper = { flops = 4096, rate = 1, two_groups = 0.80, one_group = 0.565, l2 = 96, memory = 0.92, launch = 3, tail = 600,
              compute_stages = 0.1, memory_stages = 0.25, compute_cluster = 0.005, memory_cluster = 0.2, f32 = 1 / 6 },
@@ -23,18 +32,19 @@ model.coefficients = {
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Rows of A that the default keeps in the L2 while all of B streams past; of longer ones than these a launch walks squares of tiles
--- (runtime/operators/linear/matrix_product_launch.c), which are products': a forward and derivatives mostly have a group of selection's own.
+-- The groups that a launch chooses (runtime/operators/linear/matrix_product_launch.c): default_group_bytes of A's rows stay in the L2 while all of B streams
+-- past. If a row of a product's A has more than long_row_bytes, the launch walks squares of tiles instead. The forward and the logits' derivatives mostly have
+-- a group that selection chose.
 local default_group_bytes, long_row_bytes = 32 << 20, 8192
 
--- Blocks that share a multiprocessor; kept, since a fit asks again and again.
+-- Blocks that share a multiprocessor. The numbers are cached, because a fit needs them again and again.
 local shares = setmetatable({}, { __mode = "k" })
 local function share_of(spec)
   shares[spec] = shares[spec] or emit.kernel_of(spec).derive(spec).blocks_per_multiprocessor or 1
   return shares[spec]
 end
 
--- Bytes that long rows make a launch read: tiles at work together share what they read, and no others.
+-- Bytes that a launch reads if it walks squares of tiles: only tiles that are computed at the same time share what they read.
 local function bytes_in_squares(product, spec, group, workers, row_groups, tiles)
   local rows = spec.bm * (spec.cluster or 1)
   local walked = math.min(row_groups, group or math.max(1, math.floor((workers * spec.bv / rows) ^ 0.5)))
@@ -42,7 +52,8 @@ local function bytes_in_squares(product, spec, group, workers, row_groups, tiles
   return (product.columns * ceil_div(row_groups, walked) + product.rows * ceil_div(tiles, across)) * product.inner * product.bytes
 end
 
--- What a group keeps of A beyond the L2 is read again for each column tile.
+-- Bytes that a launch reads if it walks groups of rows: A's rows of a group are read once, except for the part that does not fit in the L2. That part is read
+-- again, in the model for every second column tile.
 local function bytes_in_groups(product, spec, group, facts, row_groups, tiles)
   local row_group_bytes = spec.bm * (spec.cluster or 1) * product.inner * product.bytes
   local fit = math.max(1, default_group_bytes // row_group_bytes)
@@ -51,7 +62,7 @@ local function bytes_in_groups(product, spec, group, facts, row_groups, tiles)
   return (product.columns * ceil_div(row_groups, walked) + product.rows * (1 + (1 - kept) * tiles * 0.5)) * product.inner * product.bytes
 end
 
--- product: rows, columns, inner, bytes of an element, n_split where the forward cuts its columns.
+-- Seconds of a tile kernel. product: one of `products`, below; group: as in model.seconds; c: coefficients.
 local function tile_seconds(product, spec, group, facts, c)
   local cluster = spec.cluster or 1
   local group_rows = spec.bm * cluster
@@ -59,7 +70,7 @@ local function tile_seconds(product, spec, group, facts, c)
   local share = share_of(spec)
   local workers = math.max(1, facts.multiprocessors * share // cluster)
   local units = row_groups * tiles
-  -- The forward's splits are dealt in units of several tiles, single ones last; what is left idle is less than a tile a worker.
+  -- The forward's units are several tiles at first and single tiles at the end, so that at the end a worker is idle for less than a tile.
   local waves = units <= workers and 1 or spec.s and units / workers + 0.25 or ceil_div(units, workers)
   local rate = c.flops * c.rate * (spec.dtype == "f32" and c.f32 or 1) * (spec.bm > 64 and c.two_groups or c.one_group)
   local math_clocks = 2 * spec.bm * spec.bv * product.inner / rate * share
@@ -75,7 +86,7 @@ local function tile_seconds(product, spec, group, facts, c)
   return (compute ^ 8 + memory ^ 8) ^ 0.125 + c.launch * 1e-6
 end
 
--- The product behind a role's kernel, or nil where it is none.
+-- By role: the matrix product that a kernel computes. bytes: of an element; out_bytes: what it writes. The kernels of other roles are no products.
 local products = {
   tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
   save_exp_tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 2 * p.n * p.v } end,
@@ -84,8 +95,8 @@ local products = {
   weight_product = function(p, bytes) return { rows = p.v, columns = p.d, inner = p.n, bytes = bytes, out_bytes = p.v * p.d * bytes } end,
 }
 
--- A device's facts; 0 and nil stand for those that are not known. calibrated: as calibration.parse gives it, of coefficients that replace the model's own;
--- or nil.
+-- Completes a device's facts: a fact that is not known, 0 or nil, is taken from model.facts. calibrated: coefficients that replace the model's own, from
+-- calibration.parse; or nil.
 function model.known(facts, calibrated)
   local known = { coefficients = {} }
   for _, name in ipairs { "multiprocessors", "clock_hz", "l2_bytes", "memory" } do
@@ -97,8 +108,9 @@ function model.known(facts, calibrated)
   return known
 end
 
--- By what part kernels that read their input once are slower than the memory: fewer threads have less under way, more leave fewer registers and late blocks a
--- longer tail; narrow loads are more instructions; few rows want many blocks each; a team of threads is best with four vectors of its row for each.
+-- The part by which a kernel that reads its input once is slower than the memory. Few warps (w) have few loads in flight; many leave few registers to each, and
+-- the last blocks make a longer tail. Narrow loads (vec) take more instructions. If there are few rows, each needs many blocks (cluster). A team of threads is
+-- best with four vectors of its row for each thread.
 local function read_slower(p, spec, bytes)
   local slower = 0.01 * math.abs(math.log((spec.w or 8) / 12)) + 0.02 * math.log(16 / (spec.vec or 16))
   if spec.role == "few_rows" then slower = slower + 0.01 * math.log(16 / spec.cluster) end
@@ -106,7 +118,7 @@ local function read_slower(p, spec, bytes)
   return slower
 end
 
--- Seconds of the kernel of one role. facts: as model.known gives them.
+-- Seconds of the kernel of one role. group: the row groups that the launch walks together, nil if it decides itself; facts: from model.known.
 function model.seconds(p, spec, group, facts)
   local product = products[spec.role]
   local c = facts.coefficients[arch.find(spec.arch).kernels]

@@ -1,17 +1,22 @@
--- Reads a problem's canonical string, as runtime/core/problem_text.c writes it: a table of the fields that kernels may depend on.
+-- Parses a problem's canonical string, as runtime/core/problem_text.c writes it, to a table p of the fields that kernels may depend on.
 --
--- A size is p.n, p.d or p.v, a word p.word = true, any other field p.name; strides, pointer_alignment and dtypes that the string leaves out have
--- their defaults.
+-- Sizes are p.n, p.d and p.v. A word of the string becomes p.word = true, and any other field p.name. Strides, pointer_alignment and dtypes that the string
+-- leaves out have their defaults.
 local cxx = require "gen.cxx"
 local tables = require "gen.problem_fields"
 
 local problem = {}
 
--- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials, of the whole vocabulary; which they also are where grad_hidden is
--- one product of it, or that is the forward's, in narrow tiles; and it comes before grad_weight's.
+-- The words that plans append to the string (flp_operator.hint), about a backward:
+--   saved_exp     the forward leaves saved exponentials
+--   all_saved     they are those of the whole vocabulary; so they are with direct and in_forward
+--   direct        grad_hidden is one product over the whole vocabulary
+--   in_forward    grad_hidden's product is computed in the forward's call
+--   narrow        that product has narrow tiles
+--   hidden_first  grad_hidden's product comes before grad_weight's
 local hints = { "saved_exp", "all_saved", "direct", "in_forward", "narrow", "hidden_first" }
 
--- Their names, in the order that prebuilds list them.
+-- The operators' names, in the order in which prebuilds list them.
 problem.operators = {}
 
 local operators = {}
@@ -23,7 +28,7 @@ local function positive(digits)
   return number and number > 0 and number or nil
 end
 
--- The value of the text behind a prefix, or nil. No kernel depends on which number it is.
+-- By a field's kind: the value of the text after the prefix, or nil. Kernels depend on whether there is a `number` (a softcap), not on which.
 local readers = {
   count = positive, stride = positive, alignment = positive,
   dtype = function(text) return cxx.bytes[text] and text end,
@@ -52,7 +57,7 @@ local function apply(fields, p, part)
   end
 end
 
--- What the string leaves out.
+-- Fills in what the string leaves out.
 local function complete(fields, p)
   for _, field in ipairs(fields) do
     if field.kind == "stride" then

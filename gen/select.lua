@@ -1,4 +1,4 @@
--- From a problem and a device to variants: each operator has a module with hopper, portable and prebuilt.
+-- Kernel selection: from a problem and a device to variants. Each operator has a module gen/select/OPERATOR.lua with hopper, portable and prebuilt.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local tuning = require "gen.tuning"
@@ -9,11 +9,10 @@ local select = {}
 -- Hidden sizes of language models, for which prebuilds have kernels.
 select.common_hidden_sizes = { 768, 896, 1024, 1536, 2048, 2304, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192 }
 
--- What is selected for a problem: a path, its architecture, and kernels, each with a role in the plan, by which C finds it (runtime/jit/role.h), a
--- variant, and the row groups that a launch walks together, 0 where the launch decides.
--- tensor_maps: whether one of them takes tensor maps, which the driver has to encode.
--- specs: the fields of a variant each, its role, and its row groups where selection knows better than the launch; p.tuning changes them.
--- nil and the reason where one is not legal.
+-- Makes a selection from specs: { path, arch, kernels, tensor_maps }, or nil and the reason if one of them is not legal.
+-- specs: for each kernel the fields of its variant, its role in the plan, by which C finds it (runtime/jit/role.h), and `group`, the number of row groups that
+-- a launch walks together, where selection knows better than the launch. p.tuning changes them.
+-- kernels: { role, variant, group } each; group is 0 where the launch decides. tensor_maps: whether a kernel takes tensor maps, which the driver has to encode.
 function select.of(p, path, specs)
   local kernels, tensor_maps = {}, false
   for i, spec in ipairs(specs) do
@@ -29,7 +28,7 @@ function select.of(p, path, specs)
   return { path = path, arch = specs[1].arch, kernels = kernels, tensor_maps = tensor_maps }
 end
 
--- Adds the kernels of `other` to those of `found`. One that both have is the same.
+-- Adds the kernels of `other` to those of `found`. For a role that both have, the kernels must be the same.
 function select.join(found, other)
   local known = {}
   for _, kernel in ipairs(found.kernels) do known[kernel.role] = kernel.variant end
@@ -41,7 +40,7 @@ function select.join(found, other)
   return found
 end
 
--- The largest access of at least `least` bytes that the addresses' alignment and these row strides allow, all in bytes; nil where there is none.
+-- The widest access, of at least `least` bytes, that the addresses' alignment and these row strides allow, all in bytes; nil if there is none.
 function select.vector_bytes(alignment, strides, least)
   for _, bytes in ipairs { 16, 8, 4, 2 } do
     local fits = bytes >= least and alignment % bytes == 0
@@ -50,7 +49,7 @@ function select.vector_bytes(alignment, strides, least)
   end
 end
 
--- An operator's function `portable`: chosen(p, arch_name, capability) gives what select.of does.
+-- Makes an operator's function `portable`. chosen(p, arch_name, capability): returns what select.of does.
 function select.portable(chosen)
   return function(p, capability)
     local arch_name, reason = arch.portable_for(capability)
@@ -59,7 +58,7 @@ function select.portable(chosen)
   end
 end
 
--- And its function `hopper`. why_not: what is said of a compute capability without these kernels.
+-- Makes an operator's function `hopper`. why_not: ends the reason that is given for a compute capability without Hopper's kernels.
 function select.hopper(why_not, chosen)
   return function(p, capability)
     local arch_name = arch.hopper_for(capability)
@@ -68,12 +67,12 @@ function select.hopper(why_not, chosen)
   end
 end
 
--- The operator's module, loaded when it is first asked for (as in gen/emit.lua).
+-- The operator's module, loaded at its first use (as in gen/emit.lua).
 function select.operator(name) return require("gen.select." .. name) end
 
 local has_chunks = { linear_logp_backward = true, linear_cross_entropy = true }
 
--- A tuning is of kernels that are selected, or of the chunks in which they are launched.
+-- The reason why p.tuning does not fit a selection: an item is neither for a selected kernel nor for the chunks in which kernels are launched; nil if it fits.
 local function tunes_others(p, found)
   local selected = { [tuning.chunks] = has_chunks[p.operator] }
   for _, kernel in ipairs(found.kernels) do selected[kernel.role] = true end
@@ -91,8 +90,9 @@ local function from_ptx(operator, p, capability)
   return found, reason
 end
 
--- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not. "ptx": the portable path on a GPU for which there is nothing else. tuning_text: "" for the choice of tiles that is made here. What is
--- found is as select.of gives it.
+-- A problem's kernels, as select.of returns them, with `reason`: why the faster paths were not chosen; or nil and all reasons. backend: "sm_90a", "portable",
+-- "auto" for the first of these two that is possible, or "ptx": the portable path on a GPU for which there are only kernels in PTX. tuning_text: "" for
+-- selection's own choice of tiles.
 function select.kernels(p, capability, backend, tuning_text)
   local operator, reasons, reason = select.operator(p.operator), {}, nil
   p.tuning, reason = tuning.parse(tuning_text or "")

@@ -7,16 +7,16 @@ local expression = require "gen.expression"
 
 local token_loss = {}
 
-local load = load -- of text; what the sandbox has left of it
-local bounded = bounded or pcall -- with limits of instructions and memory, in the library
+local load = load -- of source text alone, in the library (runtime/jit/lua_state.h)
+local bounded = bounded or pcall -- a pcall that limits instructions and memory, in the library
 local format = string.format
 local name_pattern, name_length = "^[a-z][a-z0-9_]*$", 31
 
--- What a loss may depend on. Those that have a derivative come first: the gradients that the kernels take.
+-- The statistics on which a loss may depend. The differentiable ones come first: the backward takes the loss's derivatives by them as its upstream gradients.
 token_loss.statistics = { "logp", "lse", "entropy", "uniform", "class_weight" }
 token_loss.differentiable = { "logp", "lse", "entropy", "uniform" }
 
--- By name, for the life of the generator; and the names that are the user's, in the order of their definitions.
+-- defined: compiled losses by name, for the generator's lifetime. own: the names that users have defined, in order.
 local defined = {}
 token_loss.own = {}
 
@@ -25,7 +25,7 @@ local function check_name(what, name)
   error(("%s: got %s, wanted letters a to z, digits and _, a letter first, at most %d characters"):format(what, tostring(name), name_length), 0)
 end
 
--- The most INPUTS, PARAMETERS or VALUES, which C and the kernel have from the same header.
+-- The largest number of INPUTS, PARAMETERS or VALUES, from the header that C and the kernel include, too.
 local function limit(of, read_template)
   return tonumber(read_template("templates/params/token_loss.h"):match("FLP_TOKEN_" .. of .. " = (%d+)"))
 end
@@ -50,7 +50,7 @@ local function check_parameters(list, most)
   return parameters
 end
 
--- The expressions that loss() gets.
+-- The argument of loss(): a table of expressions by name.
 local function variables_of(graph, inputs, parameters)
   local variables, names = {}, {}
   local function add(kind, name)
@@ -69,7 +69,7 @@ local function variables_of(graph, inputs, parameters)
   })
 end
 
--- A definition's own code has no methods of strings: a pattern can take a time that no count of instructions sees.
+-- Calls a definition's code, in which strings have no methods: one call that matches a pattern may take very long, and counts as one instruction.
 local strings = getmetatable("")
 local methods = strings.__index
 
@@ -99,7 +99,7 @@ local function compile(name, definition, read_template)
   local derivatives = expression.differentiate(loss, variables)
   for i, statistic in ipairs(token_loss.differentiable) do
     compiled.derivatives[statistic] = derivatives[i]
-    results[#results + 1] = derivatives[i] -- of nil nothing
+    results[#results + 1] = derivatives[i] -- nil appends nothing
   end
   compiled.nodes = expression.schedule(graph, results)
   for _, node in ipairs(compiled.nodes) do
@@ -139,7 +139,7 @@ end
 
 local function ready_made_text(name, read_template) return read_template(("gen/token_losses/%s.lua"):format(name)) end
 
--- Makes a definition known by a name; true, or nil and what is wrong with it. The same again changes nothing.
+-- Defines a loss by this name; true, or nil and what is wrong with it. Defining the same again changes nothing.
 function token_loss.define(name, text, read_template)
   local ok, reason = pcall(check_name, "name", name)
   if not ok then return nil, reason end
@@ -155,7 +155,7 @@ function token_loss.define(name, text, read_template)
   return true
 end
 
--- What a name stands for, or nil and that it stands for nothing.
+-- The compiled loss of this name, or nil and the reason: there is none.
 function token_loss.find(name, read_template)
   if not defined[name] then
     local text = name:find(name_pattern) and ready_made_text(name, read_template)
@@ -167,17 +167,17 @@ function token_loss.find(name, read_template)
   return defined[name].compiled
 end
 
--- A parsed problem with what its token loss stands for, or nil and why not; as problem.parse gives them.
+-- Takes what problem.parse returns, p or nil and the reason, and returns the same, with the problem's compiled token loss as p.loss.
 function token_loss.resolve(read_template, p, reason)
   if not p or not p.token_loss then return p, reason end
   p.loss, reason = token_loss.find(p.token_loss, read_template)
   return p.loss and p, reason
 end
 
--- What a kernel's numerics says of a loss that has been found.
+-- A loss's part of a kernel's numeric identity. The loss must have been found or defined before.
 function token_loss.identity(name) return defined[name] and defined[name].compiled.identity or name end
 
--- ---- the program: a line an operation, on the values of the lines before (runtime/cpu/token_program.h) ----
+-- ---- the program for the CPU path: each line is an operation on values of earlier lines (runtime/cpu/token_program.h) ----
 
 local function places_of(nodes)
   local places = {}

@@ -1,10 +1,10 @@
--- Tunings: what stands in place of selection's own choice of tiles. Which there are, in which order they are tried, and how what was measured at one
--- shape serves another.
+-- Tunings (autotuner configurations) replace fields of the kernels that selection chooses. This module has their text, the candidates of a tuning run in the
+-- order in which they are tried, and the model's time for a problem with a tuning.
 --
 -- Canonical text: "" for selection's own; else role.field=number, joined by commas, roles and fields in alphabetic order:
 --   tile.bm=128,tile.cluster=2,tile.group=8
--- group is no field of a variant: it says how many groups of rows a launch walks together through the columns. Nor is chunks a kernel's role: its numbers say
--- how wide the chunks are in which kernels are launched (runtime/operators/linear/chunk_tuning.h), which C offers and takes.
+-- group is no field of a variant: it says how many row groups a launch walks together through the columns. chunks is no kernel's role: its fields say how large
+-- the chunks are in which kernels are launched. C offers and applies them (runtime/operators/linear/chunk_tuning.h).
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local model = require "gen.model"
@@ -14,11 +14,11 @@ local tuning = {}
 
 local largest_number = 65536
 
--- What stands in place of a role; of its fields, whether they decide a row's bits.
+-- The word that takes the place of a role, and its fields: true for those that decide on a row's bits.
 tuning.chunks = "chunks"
 local chunk_fields = { borrowed = true, columns = true, rows = false, saved = true }
 
--- What chunks add to the numeric identity of the kernels.
+-- What a tuning's chunks add to the numeric identity of the kernels.
 function tuning.numerics_of_chunks(items)
   local text = ""
   for _, item in ipairs(items) do
@@ -51,10 +51,10 @@ local function powers(last)
   return list
 end
 
--- Fields that are tuned, in alphabetic order, and the values that they may take, legal or not. Those that would change a row's bits drop out by the
--- kernel's numeric identity, unless they are asked for.
+-- The tuned fields of each kernel, in alphabetic order, and the values that they may take, legal or not (`each` sorts these out). A value that would change a
+-- row's bits changes the kernel's numeric identity, by which it is left out, unless such tunings are requested.
 local warps = { "w", { 2, 3, 4, 8, 12, 16, 17, 20, 24, 32 } }
--- bm, stages and wg: those of kernels with warpgroups of 128 rows, too.
+-- bm, stages and wg include the values of kernels with warpgroups of 128 rows.
 local function tile_axes(bm, last)
   return {
     { "bm", bm }, { "bv", { 64, 128, 168, 192, 256 } }, { "cluster", { 1, 2 } }, { "group", powers(6) }, { "s", { 66, 108, 132, 198, 264 } },
@@ -63,21 +63,21 @@ local function tile_axes(bm, last)
 end
 local warpgroups = { "wg", { 64, 128 } }
 local tiles, product_tiles = tile_axes({ 64, 128, 256 }, warpgroups), tile_axes({ 64, 128 }, warpgroups)
--- Bytes of a load: as many as the addresses allow, or fewer.
+-- Bytes of a load: the most that the addresses allow, or fewer.
 local widths = { "vec", { 2, 4, 8, 16 } }
 local spaces = {
   linear_logp = tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = product_tiles,
-  -- Of logits_logp powers of two are legal, and rows that a launch cuts in parts are summed alike in any.
+  -- logits_logp: only powers of two of `w` are legal. A row that a launch cuts into parts is summed in the same way with each of them.
   logits_logp = { widths, warps }, logits_logp_cluster = { { "cluster", { 2, 4, 8, 16 } }, widths, warps },
   logits_logp_gradient = { widths, warps }, logits_logp_fused = { widths, warps },
   logits_logp_fused_cluster = { { "cluster", { 1, 2, 4, 8 } }, warps },
   weighted_sum = { { "team", powers(8) }, widths }, weighted_sum_outer = { widths }, weighted_sum_tile = { widths },
 }
 
--- What a field that is not written in a spec stands for: 64 rows a warpgroup, 16 bytes a load.
+-- The values of fields that a spec leaves out: 64 rows a warpgroup, 16 bytes a load.
 local unwritten = { wg = 64, vec = 16 }
 
--- A kernel's space: its fields of those, and group.
+-- The fields of `spaces` that a variant has, and group.
 local function space_of(spec)
   local space = {}
   for _, axis in ipairs(spaces[spec.operator] or {}) do
@@ -92,13 +92,14 @@ local function has(space, field)
   end
 end
 
--- What a number means in a spec.
+-- A number as a spec has it: false for one that is left out.
 local function value_of(field, number) return number ~= unwritten[field] and number end
 
--- Addresses that allow loads of so many bytes allow no wider ones.
+-- spec: selection's own, whose loads are as wide as the addresses allow.
 local function is_too_wide(spec, field, number) return field == "vec" and number > (spec.vec or unwritten.vec) end
 
--- Puts a tuning's fields into a spec, which is selection's own, and returns its group, 0 for none, or nil and the reason. items: as parse gives them.
+-- Puts a tuning's fields for the spec's role into the spec, which must be selection's own, and returns the tuning's group for this role, 0 if it has none; or
+-- nil and the reason. items: from tuning.parse.
 function tuning.apply(items, spec)
   local group, space = 0, space_of(spec)
   for _, item in ipairs(items) do
@@ -115,13 +116,13 @@ end
 
 local function changed_copy(from, name, value) return setmetatable({ [name] = value }, { __index = from }) end
 
--- Whether a kernel can be had: its own rules, and the shared memory of a block, which the defaults of some keep by their choice of numbers.
+-- Whether a variant is legal: the kernel's own rules, and a block's shared memory, which some of these rules leave out because selection's numbers keep to it.
 local function is_legal(spec)
   return emit.check(spec) and emit.kernel_of(spec).derive(spec).shared_bytes <= arch.find(spec.arch).shared_bytes
 end
 
--- Calls visit(spec, group) for each legal member of spec's space whose bits are the default's, or for any with `numerics`. group: nil for the default; what
--- is legal does not depend on it. own: the spec that is selection's own.
+-- Calls visit(changed, group) for each legal variant in the space of spec that gives a row the same bits as spec or, with `numerics`, any bits. group: nil for
+-- the launch's own choice; what is legal does not depend on it. own: selection's own spec.
 local function each(own, spec, numerics, visit)
   local space, identity = space_of(spec), emit.kernel_of(spec).numerics(spec)
   local groups = {}
@@ -143,7 +144,7 @@ local function each(own, spec, numerics, visit)
   fill(1, spec)
 end
 
--- The tuning that makes `changed` of spec; "" where nothing differs.
+-- The text of the tuning that turns spec into `changed` with this group; "" if nothing differs.
 local function difference(spec, changed, group)
   local items = {}
   for _, axis in ipairs(space_of(spec)) do
@@ -154,20 +155,21 @@ local function difference(spec, changed, group)
   return table.concat(items, ",")
 end
 
--- A group beyond all rows is that of all rows.
+-- Whether the next smaller group has all row groups already. Groups are powers of two, and any that has all row groups means the same launch.
 local function is_repeated(p, spec, group)
   local rows = spec.role == "weight_product" and p.v or p.n
   local row_groups = (rows + spec.bm * spec.cluster - 1) // (spec.bm * spec.cluster)
   return group >= 2 * row_groups
 end
 
--- Whether a launch of so many rows has this kernel: logits' few rows take a cluster each, and the fused kernel takes their forward otherwise.
+-- Whether a call of so many rows launches this kernel. Of logits_logp's kernels, few_rows (a cluster for each row) is for few rows alone; so is `rows` in a
+-- fused backward, where the fused kernel computes the forward of more rows.
 local function is_launched(p, spec, facts)
   if spec.role == "few_rows" or spec.role == "rows" and p.fused then return p.n <= facts.multiprocessors end
   return true
 end
 
--- Fields that change a tile's time by a few percent: with the others alike it is the same tile.
+-- Fields that change a tile's time by a few percent only. Candidates that differ in nothing else have the same tile.
 local is_of_pace = { group = true, stages = true }
 
 local function tile_of(spec)
@@ -178,14 +180,14 @@ local function tile_of(spec)
   return table.concat(numbers, " ")
 end
 
--- By so much the model may be wrong from one tile to another: it had 128 x 192 in turns 3 % behind 128 x 128 where they were 9 % ahead
--- (bench/results/NOTES.md).
+-- The factor by which the model may be wrong about one tile relative to another: where it predicted that ping-pong tiles of 128 x 192 were 3 % slower than 128
+-- x 128, they were 9 % faster (bench/results/NOTES.md).
 local tiles_apart = 1.12
--- And what it must promise of a group before it counts for more than that which the launch chooses.
+-- The factor by which a group must be predicted to be faster than the launch's own choice before it is preferred to it.
 local groups_apart = 1.005
 
--- Into the order in which they are tried: of the tiles between which the model does not decide the fastest of each first, then the second of each; of the
--- others the fastest. own: the tile that is there already.
+-- Puts candidates into the order in which they are tried. Tiles that the model puts within 12 % of the fastest take turns: first the best candidate of each,
+-- then the second of each, and so on. The rest follow by predicted time. own: the tile of the current tuning, of which one candidate is known already.
 local function sort_by_turns(found, own)
   local function by(field)
     table.sort(found, function(a, b)
@@ -204,8 +206,8 @@ local function sort_by_turns(found, own)
   by "turn"
 end
 
--- The `limit` tunings of one role that are tried first: { text, seconds } each, without the one that makes `spec` itself. default: what the texts change, a
--- spec that is selection's own.
+-- The first `limit` candidates of one role, in the order in which they are tried: { text, seconds, ... } each. The one that results in `spec` itself is left
+-- out. default: selection's own spec, which the texts change.
 local function of_role(p, default, spec, facts, numerics, limit)
   local found, own = {}, difference(default, spec, spec.group)
   if not is_launched(p, spec, facts) then return found end
@@ -222,7 +224,7 @@ local function of_role(p, default, spec, facts, numerics, limit)
   return table.move(found, 1, math.min(limit, #found), 1, {})
 end
 
--- The specs of kernels as select gives them, with their roles.
+-- The specs of a selection's kernels, with their roles.
 function tuning.specs_of(kernels)
   local specs = {}
   for i, kernel in ipairs(kernels) do
@@ -232,7 +234,7 @@ function tuning.specs_of(kernels)
   return specs
 end
 
--- Whether the model knows one of kernels as select gives them; the others take little time beside it.
+-- Whether the model covers any of a selection's kernels. Those that it does not cover take little time.
 function tuning.is_modelled(kernels)
   for _, spec in ipairs(tuning.specs_of(kernels)) do
     if spaces[spec.operator] then return true end
@@ -240,10 +242,10 @@ function tuning.is_modelled(kernels)
   return false
 end
 
--- Whether a kernel's time counts in that of the whole: of those over logits that stand for each other, one.
+-- Whether a kernel's time counts as a part of the problem's. Of logits_logp's kernels that are alternatives to each other, one counts.
 local function counts(p, spec) return spaces[spec.operator] and spec.role ~= "few_rows" and not (spec.role == "rows" and p.fused) end
 
--- Seconds of kernels as select gives them, by the model. specs: theirs; facts: as model.known gives them.
+-- The seconds that the model predicts for a selection's kernels. specs: of these kernels; facts: from model.known.
 function tuning.seconds(p, kernels, specs, facts)
   local seconds = 0
   for i, spec in ipairs(specs) do
@@ -253,7 +255,7 @@ function tuning.seconds(p, kernels, specs, facts)
   return seconds
 end
 
--- The text of a tuning's items, but for those of a role, with that role's text in their place.
+-- The text of a tuning in which `text` takes the place of a role's items. items: of the tuning.
 local function replace_role(items, role, text)
   local list = {}
   for item in (text ~= "" and text .. "," or ""):gmatch("([^,]*),") do list[#list + 1] = item end
@@ -264,8 +266,9 @@ local function replace_role(items, role, text)
   return table.concat(list, ",")
 end
 
--- Candidates of a problem whose kernels are `specs` with a tuning `base`, `defaults` without one: { text, seconds } each, base itself first; each other one
--- changes one role beside. seconds: of the whole, by the model. facts: as model.known gives them. limit: of a role.
+-- The candidates of a problem's tuning run: { text, role, seconds } each. `base`, a tuning's text, is the first. Each other one changes one role of it.
+-- seconds: of all kernels together, by the model. specs, defaults: the kernels' specs with `base` and without a tuning. facts: from model.known. numerics:
+-- whether candidates may change a row's bits. limit: the most candidates of a role.
 function tuning.candidates(p, base, defaults, specs, facts, numerics, limit)
   local whole, alone = 0, {}
   for i, spec in ipairs(specs) do
@@ -285,8 +288,8 @@ end
 
 -- ---- what changes a row's bits ----
 
--- Tunings of one role by the arithmetic of its kernel: { numerics, ..., [numerics] = { text, ... } }, at most `most` each, those first that the model finds
--- fastest; selection's own is there without one, too.
+-- Tunings of one role by the numeric identity of its kernel: { numerics, ..., [numerics] = { text, ..., seconds }, ... }. Each identity has at most `most`
+-- texts, in the order in which they are tried; seconds are those of the first. Selection's own identity comes first, and is there even without a text.
 local function by_numerics(p, spec, facts, most)
   local own = emit.kernel_of(spec).numerics(spec)
   local kinds = { own, [own] = { seconds = model.seconds(p, spec, nil, facts) } }
@@ -306,7 +309,7 @@ local function with(spec, text)
   if tuning.apply(tuning.parse(text), changed) and is_legal(changed) then return changed end
 end
 
--- Those items of a tuning that its arithmetic takes.
+-- The items of a tuning that decide on its arithmetic: without any one of them the kernel would have another numeric identity, or would not be legal.
 local function deciding(spec, text, numerics)
   local items, i = {}, 1
   for item in (text .. ","):gmatch("([^,]*),") do items[#items + 1] = item end
@@ -324,9 +327,10 @@ local function spec_of(specs, role)
   end
 end
 
--- One role's arithmetics that all of the problems can have, selection's own first: { role, text (of the items that decide), numerics, tries = { a list of
--- tunings for each problem } }, at most `limit`. Those first that one item decides on, since the model tells not all of them apart, and among these those
--- that it finds fastest over all: by the geometric mean.
+-- The arithmetics (numeric identities) of one role that are possible for all of the problems, at most `limit`: { role, text, numerics, tries } each. text: the
+-- items that decide on it, "" for selection's own, which comes first. tries: for each problem a list of at most `most` tunings. Arithmetics that fewer items
+-- decide on come first, since the model cannot tell all of them apart. Those with equally many are in the order of their predicted times, by the geometric mean
+-- over the problems.
 local function arithmetics_of(problems, role, facts, limit, most)
   local kinds, list, own = {}, {}, {}
   for i, problem in ipairs(problems) do
@@ -354,8 +358,8 @@ local function arithmetics_of(problems, role, facts, limit, most)
   return table.move(list, 1, math.min(limit, #list), 1, {})
 end
 
--- The arithmetics that are to be tried for problems that differ in their rows, { p, specs } each: a list of { role, text, tries }, of each role
--- selection's own first. limit: tunings of a role for a problem, two of an arithmetic.
+-- The arithmetics to try for problems that differ in their rows only, { p, specs } each: a list of { role, text, tries }, in which each role's begin with
+-- selection's own. limit: tunings of a role for a problem; there are up to two for each arithmetic.
 function tuning.arithmetics(problems, facts, limit)
   local all = {}
   for _, spec in ipairs(problems[1].specs) do

@@ -6,12 +6,14 @@ local cxx = require "gen.cxx"
 
 local variant = {}
 
-local largest_number = 2147483647 -- what C holds it in
+local largest_number = 2147483647 -- C has an int for it
 local dtypes = {}
 for _, name in ipairs(cxx.names) do dtypes[name] = true end
 
--- Fields in the order they are written. number: a prefix and a positive integer; flag: a word; choice: a prefix and one of a set;
--- word: a prefix and a name.
+-- The fields, in the order in which they are written. number: a prefix and a positive integer; flag: a word; choice: a prefix and one of a set; word: a prefix
+-- and a name.
+-- The numbers: d hidden size; bm, bv rows and columns of a tile; wg rows of a consumer warpgroup, if not 64; s big splits of the vocabulary; c blocks of a
+-- cluster; p stages; w warps of a block; t threads that share a row; vec bytes of a load or copy, if not 16.
 local fields = {
   { name = "dtype",   choice = dtypes, prefix = "" },
   { name = "d",       number = "d" },

@@ -1,5 +1,5 @@
--- Emits the product of one stage, as the WGMMA instructions that step along its K, and the wait for its results: PTX ISA,
--- "wgmma.mma_async", "wgmma.wait_group". One statement holds them all: compilers take their time over each one's operands.
+-- Emits the wrapper of the WGMMA instructions: the product of one stage, as the instructions that step along its K, and the wait for its results (PTX ISA,
+-- "wgmma.mma_async", "wgmma.wait_group"). One asm statement holds all instructions of a stage, because each statement's operands cost compilation time.
 local arch = require "gen.arch"
 local tile_config = require "gen.kernels.tile_config"
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ void wgmma_hold(u32 (&a)[16]) {
 ]]
 local host_hold = "__device__ __twin__ void wgmma_hold(u32 (&a)[16]) { flp_host_wgmma_hold(a, 16); }\n"
 
--- Its twin for the host machine.
+-- The same for the host machine (the GPU simulator).
 local host_template = [[
 %(offset_template)s__device__ __twin__ void wgmma_stage(float (&d)[%(count)d], %(a_type)s, u64 b, int accumulate) {
     for (int i = 0; i < %(instruction_count)d; i++)
@@ -58,12 +58,12 @@ local function fill(text, values)
   return (text:gsub("%%%%", "%%"))
 end
 
--- A stage holds 128 bytes of K. Operands along K (K-major) are 32 bytes from one instruction to the next; across K they are 16 rows of 128 bytes,
--- both in the descriptor's units of 16 bytes.
+-- A stage holds 128 bytes of K. From one instruction to the next, the address of a K-major operand advances by 32 bytes, and that of an MN-major one by 16 rows
+-- of 128 bytes; here in the descriptor's units of 16 bytes.
 local instruction_count = 4
 local function step(is_mn_major) return is_mn_major and 128 or 2 end
 
--- count operands, each by `format`, `line_items` a line. quote: around each line, whose text is then part of a string.
+-- `count` operands as text, each in `format`, `line_items` to a line. quote: put around each line, where the text is part of a C string; else "".
 local function operand_lines(count, format, line_items, quote)
   local lines = {}
   for first = 0, count - 1, line_items do
@@ -75,7 +75,7 @@ local function operand_lines(count, format, line_items, quote)
   return table.concat(lines, "\n")
 end
 
--- A's operand: a descriptor, or of tf32, whose numbers are split in registers, the four words of a step's fragment.
+-- The operand A: a descriptor or, with tf32, whose numbers are split in registers, the four words of each step's fragment.
 local function descriptor_of_a(values)
   return {
     a_type = "u64 a", inputs = '"l"(a)', descriptors = "a, b", input_count = 1, host_call = fill(host_of_descriptor, values),

@@ -1,10 +1,10 @@
-/* The cases that every path of linear_cross_entropy has to pass. They build on those of linear_logp's backward, whose inputs they use.
+/* The cases that every path of linear_cross_entropy must pass. They build on those of linear_logp's backward, whose inputs they use.
  *
  *     flp_cross_entropy_case c;  flp_cross_entropy_case_data data;
  *     flp_cross_entropy_case_get(i, &c);
  *     flp_cross_entropy_case_make_data(&c, &data);
  *     flp_cross_entropy_case_args(&c, &data, &args);    host pointers
- *     ... execute, on another machine bring the outputs back to data ...
+ *     ... execute, on another machine copy the outputs back to data ...
  *     flp_cross_entropy_case_check(&c, &data, 0, message, sizeof message); */
 #ifndef FLP_TESTS_CROSS_ENTROPY_CASES_H
 #define FLP_TESTS_CROSS_ENTROPY_CASES_H
@@ -12,12 +12,12 @@
 #include "gradient_cases.h"
 
 typedef struct {
-    flp_gradient_case gradient; /* its problem is complete; with forward_only its gradients are not asked for */
+    flp_gradient_case gradient; /* its problem is complete; with forward_only its gradients are not requested */
     flp_linear_cross_entropy_problem problem;
     double label_smoothing, lse_square_scale;
     int with_g_loss;
     int forward_only;
-    int outputs; /* 1: logp, lse and entropy are asked for; else the sum of 2: logp, 4: lse, 8: entropy */
+    int outputs; /* 1: logp, lse and entropy are requested; else the sum of 2: logp, 4: lse, 8: entropy */
 } flp_cross_entropy_case;
 
 int flp_cross_entropy_case_count(void);
@@ -25,7 +25,7 @@ void flp_cross_entropy_case_get(int index, flp_cross_entropy_case *out);
 /* Fills in what a case of another table leaves open. */
 void flp_cross_entropy_case_complete(int index, flp_cross_entropy_case *c);
 
-/* The token losses of the table that are not ready-made, as flp_token_loss_define takes them. */
+/* The name and the definition, for flp_token_loss_define, of the table's token loss that does not come with the library. */
 extern const char flp_cross_entropy_case_loss_name[], flp_cross_entropy_case_loss[];
 
 /* Buffers as those of cases.h. */
@@ -56,17 +56,18 @@ int flp_cross_entropy_case_make_data(const flp_cross_entropy_case *c, flp_cross_
 void flp_cross_entropy_case_free_data(flp_cross_entropy_case_data *data);
 void flp_cross_entropy_case_restore_outputs(flp_cross_entropy_case_data *data);
 
-/* What the args point to beside the buffers. */
+/* The args, and what they point to other than buffers. */
 typedef struct {
     flp_linear_cross_entropy_args args;
     flp_token_input inputs[3];
     flp_token_parameter parameters[2];
 } flp_cross_entropy_case_call;
 
-/* forward, gradient, own: copies of the buffers' bases, NULL for those without; or NULL for the host's own. call stays with the caller. */
+/* forward, gradient, own: the bases of copies of the buffers, NULL for a buffer that the case lacks; or NULL: the host's own buffers. call->args points into
+ * *call. */
 void flp_cross_entropy_case_args(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, void *const *forward, void *const *gradient,
                                  void *const *own, flp_cross_entropy_case_call *call);
 
-/* 1 where loss, outputs and gradients are right, else 0 and a message. dlogit_roundoff: as flp_gradient_case_check's. */
+/* 1: loss, outputs and gradients are right; else 0 and a message. dlogit_roundoff: as in flp_gradient_case_check. */
 int flp_cross_entropy_case_check(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, double dlogit_roundoff, char *message, size_t bytes);
 #endif

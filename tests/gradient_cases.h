@@ -1,10 +1,10 @@
-/* The cases that every path of linear_logp's backward has to pass. They build on those of the forward (cases.h), whose inputs they use.
+/* The cases that every path of linear_logp's backward must pass. They build on those of the forward (cases.h), whose inputs they use.
  *
  *     flp_gradient_case c;  flp_gradient_case_data data;  flp_gradient_reference reference;
  *     flp_gradient_case_get(i, &c);
  *     flp_gradient_case_make_data(&c, &data, &reference);
  *     flp_gradient_case_args(&c, &data, NULL, NULL, &args);    host pointers; or a device copy of each buffer's base
- *     ... execute, bring the gradients back to data.own ...
+ *     ... execute, copy the gradients back to data.own ...
  *     flp_gradient_case_check(&c, &data, &reference, 0, message, sizeof message); */
 #ifndef FLP_TESTS_GRADIENT_CASES_H
 #define FLP_TESTS_GRADIENT_CASES_H
@@ -17,17 +17,17 @@ typedef enum {
     FLP_UPSTREAM_ONES,   /* g_logp = 1 */
     FLP_UPSTREAM_ZEROS,
     FLP_UPSTREAM_ENTROPY,     /* g_entropy = 1.99, all others 0 */
-    FLP_UPSTREAM_SPARSE,      /* every other row's are 0 */
-    FLP_UPSTREAM_ONE_INFINITE /* ONES, but that row 3's g_logp is infinite */
+    FLP_UPSTREAM_SPARSE,      /* those of every other row are 0 */
+    FLP_UPSTREAM_ONE_INFINITE /* ONES, except that row 3's g_logp is infinite */
 } flp_upstream;
 
 typedef struct {
     char name[112];                           /* unique */
-    flp_case forward;                         /* the inputs; complete but for its name */
+    flp_case forward;                         /* the inputs; complete except for its name */
     flp_linear_logp_backward_problem problem; /* complete: strides and target dtype are filled in; the budget is 0 */
-    flp_upstream upstream;                    /* an ignored row's are NaN, with FLP_CASE_IGNORED_NAN */
+    flp_upstream upstream;                    /* with FLP_CASE_IGNORED_NAN those of ignored rows are NaN */
     int grad_hidden_gap, grad_weight_gap;     /* elements between the gradients' rows */
-    int gives_logp;                           /* 1: logp beside lse */
+    int gives_logp;                           /* 1: the call gets logp as well as lse */
 } flp_gradient_case;
 
 int flp_gradient_case_count(void);
@@ -55,26 +55,26 @@ typedef struct {
     unsigned char *before[FLP_GRADIENT_BUFFERS]; /* copies of the gradients' buffers as they were made */
 } flp_gradient_case_data;
 
-/* Data and reference at once: lse and entropy are the reference's. 0 when out of memory. */
+/* Makes data and reference together, because the inputs lse and entropy come from the reference. 0 when out of memory. */
 int flp_gradient_case_make_data(const flp_gradient_case *c, flp_gradient_case_data *data, flp_gradient_reference *reference);
 void flp_gradient_case_free_data(flp_gradient_case_data *data);
 void flp_gradient_case_restore_outputs(flp_gradient_case_data *data); /* for another execution */
-/* forward, own: copies of the buffers' bases, NULL for those without; or NULL for the host's own. */
+/* forward, own: the bases of copies of the buffers, NULL for a buffer that the case lacks; or NULL: the host's own buffers. */
 void flp_gradient_case_args(const flp_gradient_case *c, const flp_gradient_case_data *data, void *const *forward, void *const *own,
                             flp_linear_logp_backward_args *args);
 
-/* The forward's that belong to args, for a problem with_forward. outputs: [3][rows], its logp, lse and entropy. */
+/* The args of the forward that belongs to a backward with args, for a problem with_forward. outputs: [3][rows], its logp, lse and entropy. */
 flp_linear_logp_args flp_gradient_case_forward_args(const flp_gradient_case *c, const flp_linear_logp_backward_args *args, float *outputs);
 
-/* 1 where the gradient filter of a plan that has run the case says what it must have done: where there is one, it saw every block; "most below"
- * passes over some and not all, "all below" all. Else 0 and a message. */
+/* 1: the gradient filter's counts, in a plan that has run the case, are right; else 0 and a message. A filter must have seen every block. In the case "most
+ * below" it must have skipped some blocks but not all, in "all below" all. */
 int flp_gradient_case_check_filter(const flp_gradient_case *c, flp_plan *plan, char *message, size_t bytes);
 
-/* The unit roundoff of what the CPU path keeps dlogit in: 0 for fp32. */
+/* The unit roundoff of the dtype in which the CPU path keeps dlogit; 0 for fp32. dtype: of the inputs. */
 double flp_gradient_cpu_roundoff(flp_dtype dtype);
 
-/* 1 where the gradients in data are right, else 0 and a message. dlogit_roundoff: the unit roundoff of the dtype that the path keeps dlogit
- * in, 0 for fp32. See gradient_check.c for the tolerances. */
+/* 1: the gradients in data are right; else 0 and a message. dlogit_roundoff: the unit roundoff of the dtype in which the path keeps dlogit, 0 for fp32. See
+ * gradient_check.c for the tolerances. */
 int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference, double dlogit_roundoff,
                             char *message, size_t bytes);
 #endif

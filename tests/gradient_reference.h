@@ -1,17 +1,17 @@
-/* A naive fp64 backward of linear_logp, from the definition, and what rounding may cost each of its numbers. */
+/* A naive fp64 backward of linear_logp, from the definition, and an estimate of the rounding error of each of its numbers. */
 #ifndef FLP_TESTS_GRADIENT_REFERENCE_H
 #define FLP_TESTS_GRADIENT_REFERENCE_H
 #include "reference.h"
 
-/* One gradient: an element is a sum of terms dlogit x input.
+/* One gradient: each element is a sum of n terms dlogit x input.
  *
- * rounding estimates the error of a computation in fp32, with u = 2^-24: of each term what its dlogit is off by, and u sqrt(n) of it
- * for n additions; both added over the terms without regard to sign. A dlogit is off by its derivative by z times what rounding costs z
- * (flp_reference.rounding), and by 8 u for exp2 and the products of p; of a capped logit, 1 - tanh^2 is off as much as tanh is.
- * With a grad_filter_eps, terms that may be passed over count whole.
- * square is sqrt(sum of term^2), of all terms but the target's, whose dlogit stays in fp32 (in grad_hidden, terms of equal dlogit count as one): where the others are kept in a dtype of unit roundoff
- * v, independent roundings cost v / sqrt(3) of it. In bf16, of a cross-entropy (upstream is given) or with_forward, where the forward may leave
- * saved exponentials, what more is rounded then counts too. */
+ * rounding estimates the error of a computation in fp32, with u = 2^-24. Each term adds to it, without regard to sign, the error of its dlogit and, for the n
+ * additions, u sqrt(n) of the term. The error of a dlogit is its derivative by z times the error of z (flp_reference.rounding), and 8 u for exp2 and the
+ * products of p. With a softcap, 1 - tanh^2 has as large an error as tanh. With a grad_filter_eps, a term that may be skipped adds all of itself.
+ *
+ * square is sqrt(sum of term^2) over all terms except the target's, whose dlogit stays in fp32. (In grad_hidden, terms of equal dlogit count as one.) If the
+ * others are kept in a dtype of unit roundoff v, independent roundings cost v / sqrt(3) of square. In bf16, for a cross-entropy (upstream is given) and for
+ * problems with_forward, the forward may leave saved exponentials; square then also counts what is rounded in addition. */
 typedef struct {
     int64_t count;
     double *value, *rounding, *square; /* [count] */
@@ -23,17 +23,17 @@ typedef struct {
     flp_gradient bias;   /* [V] */
 } flp_gradient_reference;
 
-/* Upstream gradients in fp64 instead of args': [rows] each, NULL for zeros. */
+/* Upstream gradients in fp64, in place of those of args: [rows] each; NULL: zeros. */
 typedef struct {
     const double *g_logp, *g_lse, *g_entropy;
     const double *g_sum;         /* by sum_v class_weights[v] z[v] */
     const double *class_weights; /* [V]; NULL: 1 */
-    const double *error;         /* what g_logp may be off by */
+    const double *error;         /* the expected error of g_logp */
 } flp_gradient_upstream;
 
-/* problem: strides and target dtype filled in; args: host pointers, of which only the inputs are read. lse and entropy are those of the
- * logits, not args'. upstream: NULL for args'. forward: flp_reference_compute's of the same inputs.
- * Returns 0 when out of memory. Free with flp_gradient_reference_free. */
+/* problem: strides and target dtype are filled in. args: host pointers; only inputs are read, without lse and entropy, which are computed from the logits.
+ * upstream: NULL: that of args. forward: from flp_reference_compute with the same inputs. Returns 0 when out of memory. Free with
+ * flp_gradient_reference_free. */
 int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
                                    const flp_gradient_upstream *upstream, const flp_reference *forward, flp_gradient_reference *reference);
 void flp_gradient_reference_free(flp_gradient_reference *reference);

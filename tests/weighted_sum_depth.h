@@ -1,4 +1,4 @@
-/* How many roundings a kernel of weighted_sum puts on the way of a product into its sum: what the checks of weighted_sum_cases.h want. */
+/* How often a kernel of weighted_sum rounds a product on its way into a sum: the depth that the checks of weighted_sum_cases.h take. */
 #ifndef FLP_TESTS_WEIGHTED_SUM_DEPTH_H
 #define FLP_TESTS_WEIGHTED_SUM_DEPTH_H
 #include <stdint.h>

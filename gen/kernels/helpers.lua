@@ -1,8 +1,15 @@
--- The small kernels beside the tile kernels, on any GPU, a row each.
---
--- params, struct: the parameters' header and type; templates: what stands between these and the kernel's own; threads: of a block; shared: as a banner
--- has it (gen/banner.lua); revision: of its arithmetic; waits: it waits itself for the launch before it; check(spec), config(spec); grid, each: what a
--- banner says of the blocks and of a thread. threads, computes and more, behind the name in its numerics, are functions where they follow from the variant.
+-- The small kernels beside the tile kernels, for any GPU. Each is a row of a table with these columns:
+--   name              of the operator in the variant's name, and of the kernel's own template
+--   params, struct    the header, or list of headers, with the kernel's parameters, and their type
+--   templates         those between the parameters and the kernel's own template
+--   threads           of a block
+--   shared            the parts of shared memory (gen/banner.lua)
+--   revision, more    of the arithmetic: a number, and text that follows it in the numeric identity
+--   waits             true: the kernel itself waits for the launch before it (kernel.dependent_launch)
+--   check, config     functions of a kernel's module
+--   computes          what the banner says of the result
+--   grid, each        what the banner says of the blocks and of a thread
+-- threads, computes and more are functions of the spec where they depend on it.
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
@@ -10,7 +17,7 @@ local tile_config = require "gen.kernels.tile_config"
 local backward = "params/linear_logp_backward"
 local vectors = { "simt", "convert", "streaming", "vector", "dependent_launch" }
 
--- What the combine is made of: the kernels that merge shards take this too.
+-- The combine's templates, which the kernels that merge shards use, too.
 local merging = { "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_combine" }
 
 local function row_threads(spec) return spec.bm * 32 end
@@ -28,7 +35,7 @@ local function outputs(spec)
 end
 
 local rows = {
-  -- The splits of the vocabulary; the second leaves what a shard has of a row.
+  -- These merge the splits of the vocabulary: the first gives a row's results, the second the statistics of a row for a shard of the vocabulary.
   { name = "linear_logp_combine",
     params = "params/linear_logp", struct = "LinearLogpCombineParams", templates = { table.unpack(merging, 1, #merging - 1) }, threads = row_threads,
     revision = 2, waits = true, check = check_rows, config = outputs,
@@ -52,7 +59,7 @@ local rows = {
     waits = true, computes = "logp, lse, entropy and argmax of each row from what the shards have left of it, [ranks, N]",
     grid = "ceil(N / threads) blocks", each = "a row each, the shards in their order",
   },
-  { name = "linear_logp_merge_sums", -- what linear_cross_entropy takes of them beside
+  { name = "linear_logp_merge_sums", -- what else linear_cross_entropy takes from the shards
     params = "params/linear_logp_merge_sums", struct = "LinearMergeSumsParams", templates = { "target", "simt", "dependent_launch" }, threads = 256,
     revision = 1, waits = true,
     computes = "the sum of each row's logits from what the shards have left of it, [ranks, N]; lse and entropy 0 of rows that do not count",
@@ -68,7 +75,7 @@ local rows = {
     params = backward, struct = "BackwardRowsParams", threads = 1024, revision = 3, waits = true,
     templates = { "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch" },
     shared = { { 1024 // 32 * 8, "a number of each warp: sums of what comes before" } },
-    -- dtype: that of the derivatives where they are scaled.
+    -- dtype: of the derivatives, if these are scaled.
     check = function(spec)
       if spec.dtype and spec.dtype ~= "f16" then return nil, ("dtype = %s: derivatives of fp16 alone are scaled"):format(spec.dtype) end
       return true
@@ -106,7 +113,7 @@ local rows = {
   },
   { name = "linear_logp_backward_finish",
     params = backward, struct = "BackwardFinishParams", templates = vectors, threads = 256, revision = 1, waits = true,
-    -- dtype: of the sums, fp32 where it is not said; weight: its dtype, where the sums lack what the targets contribute.
+    -- dtype: of the sums, fp32 if it is left out; weight: the weight's dtype, if the sums lack the targets' contributions.
     config = function(spec)
       return {
         { "using", "sum_element", cxx.types[spec.dtype or "f32"] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },

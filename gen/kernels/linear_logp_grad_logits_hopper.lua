@@ -1,4 +1,4 @@
--- The derivative by a chunk of the logits on sm_90a: linear_logp's mainloop, another epilogue, a store.
+-- The derivatives of the loss by a chunk of the logits, on sm_90a: linear_logp's mainloop with another epilogue and a store.
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local forward = require "gen.kernels.linear_logp_hopper"
@@ -22,7 +22,7 @@ function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) 
 
 function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: the gradients' products read it across D, and WGMMA reads tf32 only along D" end
-  local tile = { -- the forward's rules, but for the splits
+  local tile = { -- the forward's rules, except for that about splits
     dtype = spec.dtype, d = spec.d, bm = spec.bm, wg = spec.wg, bv = spec.bv, cluster = spec.cluster, stages = spec.stages, s = 4,
     dv = spec.dv, bias = spec.bias, softcap = spec.softcap, entropy = spec.entropy, vec = spec.vec, exact = spec.exact,
   }
@@ -37,7 +37,7 @@ function kernel.config(spec, n)
   })
 end
 
--- An element is a sum along k, whatever the tile.
+-- An element is the same sum along k in any tile, so no tile size decides on its bits.
 function kernel.numerics(spec)
   return ("linear_logp_grad_logits.%s.wgmma_k16.%s.%s%s"):format(spec.softcap and "r3" or "r2", spec.dtype, spec.arch, spec.filter and ".filter_r2" or "")
 end

@@ -1,4 +1,4 @@
--- The derivative by a chunk of the logits from sm_80 on: linear_logp's mainloop, another epilogue, a store.
+-- The derivatives of the loss by a chunk of the logits, from sm_80 on: linear_logp's mainloop with another epilogue and a store.
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local portable_tile = require "gen.kernels.portable_tile"

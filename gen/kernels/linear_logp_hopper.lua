@@ -24,14 +24,15 @@ function kernel.check(spec, arch)
   if spec.wg and (spec.wg ~= 128 or f32) then return nil, ("wg = %d: 128, and not of fp32"):format(spec.wg) end
   if not spec.wg and spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128, one or two consumer warpgroups"):format(spec.bm) end
   if spec.wg and spec.bm ~= 128 and spec.bm ~= 256 then return nil, ("bm = %d: with wg = 128 a multiple of it, 128 or 256"):format(spec.bm) end
-  -- With fp32, and with 128 rows, a thread has two accumulators for each of the columns' pairs; with fp32 A's parts too.
+  -- A thread has an accumulator for each two columns. With warpgroups of 128 rows, and with fp32, which has a stage's sums beside the accumulators, it has two;
+  -- fp32 also takes registers for A's tf32 parts.
   local widest = f32 and 168 or spec.wg and 192 or 256
-  -- The [D, V] layout's boxes have 64 columns, as those have that other kernels on this mainloop store.
+  -- The TMA boxes of a [D, V] weight have 64 columns, and so have the boxes that the other kernels with this mainloop store.
   local multiple = (spec.dv or spec.operator ~= "linear_logp") and 64 or 8
   if spec.bv % multiple ~= 0 or spec.bv > widest then return nil, ("bv = %d: a multiple of %d up to %d"):format(spec.bv, multiple, widest) end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
-  -- Rows of gradients' memory are rounded up to as many: FLP_BACKWARD_ROW_BLOCK, which a plan holds its kernels to. A taller cluster's last rows would
-  -- lie where saved exponentials of the next columns do.
+  -- In a backward's workspace rows are rounded up to 256 (FLP_BACKWARD_ROW_BLOCK; plans check this limit, too). The last rows of a taller cluster would
+  -- overwrite saved exponentials of the next columns.
   if spec.operator ~= "linear_logp" and spec.bm * spec.cluster > 256 then
     return nil, ("bm = %d: with gradients at most 256 rows in c = %d blocks"):format(spec.bm, spec.cluster)
   end
@@ -45,7 +46,8 @@ function kernel.check(spec, arch)
   return budget.check_shared(spec, kernel.derive(spec), arch)
 end
 
--- The weight streams past: 2.5 % at N = 128, 1 % at 256, 0.5 % at more (bench/results/NOTES.md). Of fp32 that was not measured.
+-- The weight is read once, so the L2 had better keep hidden (b_is_read_once): 2.5 % faster at N = 128, 1 % at 256, 0.5 % at more (bench/results/NOTES.md). fp32
+-- was not measured and goes without.
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n), tile_config.options(spec), tile_config.hopper(spec, n, n.steps_together, spec.dtype ~= "f32"),
     { { "bool", "takes_tickets", budget.takes_tickets(spec) } })

@@ -1,4 +1,4 @@
--- linear_logp from sm_80 on: the portable mainloop, statistics of each row.
+-- linear_logp from sm_80 on: the portable mainloop with statistics of each row as its epilogue.
 local budget = require "gen.budget"
 local portable_tile = require "gen.kernels.portable_tile"
 local tile_config = require "gen.kernels.tile_config"

@@ -1,4 +1,5 @@
--- linear_logp on sm_90a that keeps the terms of its sums for the gradients: linear_logp's mainloop, its statistics with given offsets, a store.
+-- linear_logp on sm_90a that also stores the terms of its sums, the saved exponentials, for the gradients: linear_logp's mainloop, its statistics with given
+-- offsets, and a store.
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local forward = require "gen.kernels.linear_logp_hopper"

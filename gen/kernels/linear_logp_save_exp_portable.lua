@@ -1,4 +1,5 @@
--- linear_logp from sm_80 on that keeps the terms of its sums for the gradients: the portable mainloop, statistics with given offsets, a store.
+-- linear_logp from sm_80 on that also stores the terms of its sums, the saved exponentials, for the gradients: the portable mainloop, statistics with given
+-- offsets, and a store.
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local forward = require "gen.kernels.linear_logp_portable"

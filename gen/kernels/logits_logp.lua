@@ -1,19 +1,19 @@
 -- logits_logp: a team of warps takes a row of logits, or a part of one.
 local config = require "gen.kernels.logits_logp_config"
 
--- What a warp's next segment takes, with the barrier that says that it is there.
+-- Bytes for the next segment of each warp, which is loaded ahead, and for the mbarrier that says that it has arrived.
 local function stage_bytes(spec) return config.is_staged(spec) and (spec.w * (config.slot_bytes + 8) + 15) // 16 * 16 or 0 end
 
 return config.kernel("logits_logp", {
   "dependent_launch", "mbarrier", { only = "staged", "tma" }, { only = "staged", "logits_slot" }, { only = "staged", "logits_in_stages" },
   { only = "unstaged", "logits_in_registers" }, "logits_shared", "logits_logp",
 }, {
-  -- Teams are powers of two, and a team that is not whole waits for warps that there are not.
+  -- Teams are powers of two, and an incomplete team would wait for warps that do not exist.
   check = function(spec)
     if spec.w & (spec.w - 1) ~= 0 then return nil, ("w = %d: a power of two, so that teams of warps fill a block"):format(spec.w) end
     return config.check(spec)
   end,
-  -- Each warp has the sums of a row, and the barrier at which they meet; one that holds a whole row needs neither.
+  -- For each warp there are sums of a row, and the mbarrier that counts them. Where a warp holds a whole row (half), neither is needed.
   derive = function(spec)
     return config.launch(spec, spec.half and 0 or (stage_bytes(spec) + config.shared_bytes(spec, spec.w) + spec.w * 8 + 15) // 16 * 16)
   end,

@@ -9,7 +9,7 @@ return config.kernel("logits_logp", { "dependent_launch", "mbarrier", "cluster",
     if not clusters[spec.cluster] then return nil, ("c = %d: 2, 4, 8 or 16"):format(spec.cluster) end
     return config.check(spec)
   end,
-  -- The sums of one row, and the barrier at which they meet. block_rows: of a cluster.
+  -- Shared memory has the sums of one row, and the mbarrier that counts them. block_rows: of a cluster.
   derive = function(spec)
     local n = config.launch(spec, (config.shared_bytes(spec, 1) + 8 + 15) // 16 * 16)
     n.block_rows = 1

@@ -6,10 +6,10 @@ local tile_config = require "gen.kernels.tile_config"
 
 local config = {}
 
--- A warp holds a segment: 8 vectors of 16 bytes a lane. The manifest says its columns as block_columns.
+-- A segment is the part of a row that a warp holds: 8 vectors of 16 bytes a lane. The manifest has its number of columns as block_columns.
 local segment_vectors = 8
 config.segment_bytes = 32 * segment_vectors * 16
--- Segments whose sums a block holds of a row: FLP_LOGITS_SHARED_SEGMENTS, which templates/parts/logits_shared.cuh compares.
+-- The segments of a row whose sums a block holds in shared memory: FLP_LOGITS_SHARED_SEGMENTS. templates/parts/logits_shared.cuh checks that they agree.
 local shared_segments = 512
 
 local head = {
@@ -22,15 +22,15 @@ local function columns(spec, vectors) return 32 * vectors * 16 // cxx.bytes[spec
 
 function config.segment_columns(spec) return columns(spec, segment_vectors) end
 
--- Where rows fill half a segment at most, a warp holds no more: what is left out counts as nothing in the sums, so that they have the same bits.
+-- If rows fill half a segment at most, a warp holds only that half. The other half would add nothing to the sums, so they have the same bits.
 function config.half_columns(spec) return columns(spec, segment_vectors // 2) end
 
 local function held_vectors(spec) return spec.half and segment_vectors // 2 or segment_vectors end
 
--- Of a segment in one lane.
+-- Bytes of a segment that one lane holds.
 function config.lane_bytes(spec) return 16 * held_vectors(spec) end
 
--- Shared memory of so many rows at a time: sums of float2, float2 for the argmax, one float for the entropy.
+-- Bytes of shared memory for the sums of so many rows: for each segment a float2, another for the argmax, and a float for the entropy.
 function config.shared_bytes(spec, rows)
   local bytes = rows * (shared_segments * 8 + (spec.argmax and shared_segments or 1) * 8 + (spec.entropy and shared_segments or 1) * 4)
   return (bytes + 15) // 16 * 16
@@ -49,24 +49,24 @@ function config.entries(spec)
   }
 end
 
--- Whether rows come to a kernel's warps through shared memory, where there is a copy engine: those that a cluster holds until their gradients are written; and
--- many rows to the forward's warps, of 16-bit logits those at any address (8192 x 50257: 0.93 of a read's speed in place of 0.84), and those whose entropy is
--- asked for (4096 x 131072: 0.92 in place of 0.86). Others are as fast without, or faster, and fp32 at any address, which would be 1 to 3 % faster, would
--- spill.
+-- Whether TMA brings a kernel's rows to its warps through shared memory, on GPUs that have it. The fused cluster kernel always does so, because it holds a row
+-- there until the row's gradients are written. The forward's kernel does so with 16-bit logits for rows at any address (8192 x 50257: 0.93 of a read's speed
+-- instead of 0.84) and with the entropy (4096 x 131072: 0.92 instead of 0.86). Other rows are as fast without it, or faster. fp32 rows at any address would be
+-- 1 to 3 % faster, but the kernel would spill.
 function config.is_staged(spec)
   if spec.operator == "logits_logp_fused_cluster" then return true end
   if spec.operator ~= "logits_logp" or cxx.bytes[spec.dtype] ~= 2 or spec.half or not arch.find(spec.arch).clusters then return false end
   return spec.vec ~= nil or spec.entropy == true
 end
 
--- Bytes of a segment's place there, which may begin anywhere in a line of 128 bytes.
+-- Bytes of a segment's slot in shared memory: the segment may begin anywhere in a line of 128 bytes.
 config.slot_bytes = config.segment_bytes + 128
 
--- Other rows may lie at any address: aligned vectors are read and written, and shifted in between.
+-- Whether rows at any address do not go through shared memory: aligned vectors are read and written, and shifted in registers in between.
 function config.is_shifted(spec) return spec.vec and not config.is_staged(spec) end
 
--- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more. Blocks of four warps are five with 96, as many as their
--- shared memory allows; of wider ones two have room for 128.
+-- Registers of a thread. A segment takes 32, half a segment 16, and the work on each logit takes more. With 96, five blocks of four warps fit on a
+-- multiprocessor, as many as their shared memory allows. Of wider blocks two fit, which may have 128. lean: see config.launch.
 local function registers_for(spec, lean)
   if config.is_shifted(spec) and spec.entropy and (rewrites[spec.operator] or not spec.softcap) then return 168 end
   if spec.softcap and spec.entropy and spec.operator == "logits_logp_fused" then return 168 end -- with 128 ptxas spills two
@@ -76,7 +76,7 @@ local function registers_for(spec, lean)
   return lean
 end
 
--- lean: registers without options, where it is said.
+-- What a kernel's derive returns. lean: the registers of a thread without options; nil: the usual number.
 function config.launch(spec, shared_bytes, lean)
   local threads = spec.w * 32
   local registers = registers_for(spec, lean or (spec.vec and 96 or 80) - (spec.half and 16 or 0))
@@ -86,19 +86,19 @@ function config.launch(spec, shared_bytes, lean)
   }
 end
 
--- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of rows at any address and of a softcap five, as the argmax
--- of fp32 (0.957 of a read in place of 0.945).
+-- Warps of a block. Three blocks of 8 warps on a multiprocessor keep the memory busy. Kernels with many registers have 4 warps, of which three blocks fit. So
+-- have kernels for rows at any address, with a softcap, and for the argmax of fp32 (0.957 of a read's speed instead of 0.945): of these five blocks fit.
 function config.block_warps(spec)
   local lean = not spec.vec and not config.is_staged(spec) and not (spec.argmax and spec.dtype == "f32")
   local is_wide = not spec.softcap or spec.operator == "logits_logp_cluster" -- a warp for each segment of a row
   return lean and is_wide and registers_for(spec, 80) <= 128 and 8 or 4
 end
 
--- How many blocks each of few rows has: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8
--- the row takes 0.8 us more.
+-- The blocks of the cluster that takes a row if there are few rows: with 16, each warp has one segment of a row of 262144 16-bit logits. Devices need not
+-- support clusters of more than 8 blocks; with 8 the row takes 0.8 us more.
 config.row_cluster = 16
 
--- Rules of all; true, or nil and the reason.
+-- The rules for all these kernels: true, or nil and the reason.
 function config.check(spec)
   local bytes = cxx.bytes[spec.dtype]
   if spec.vec and spec.vec ~= bytes then return nil, ("vec = %d: wanted %d, the bytes of an element (16 is not written)"):format(spec.vec, bytes) end
@@ -106,7 +106,7 @@ function config.check(spec)
   return true
 end
 
--- Those of kernels that write gradients.
+-- The rules for kernels that write gradients.
 function config.check_gradient(spec)
   if spec.argmax then return nil, "argmax: a gradient has none" end
   return config.check(spec)
@@ -117,13 +117,13 @@ function config.numerics(name, spec)
   return ("%s.%s.%s.x%d"):format(name, spec.softcap and "r6" or "r4", spec.dtype, config.segment_columns(spec))
 end
 
--- The sums of so many rows, as a banner tells of them.
+-- The part of shared memory with the sums of so many rows, for a banner.
 function config.about_sums(spec, rows)
   return { config.shared_bytes(spec, rows), ("sums: of %d segments of %d row%s each, offset and sum, moment and best"):format(
     shared_segments, rows, rows > 1 and "s" or "") }
 end
 
--- What a banner says of every kernel on rows of logits. more: what else is computed; threads: roles; shared: the rest of what lies there.
+-- What a banner says of a kernel on rows of logits. computes, grid, threads: texts; then the parts of shared memory other than the barriers.
 function config.about(spec, n, computes, grid, threads, ...)
   local shared = { ... }
   local taken = 0
@@ -134,7 +134,8 @@ function config.about(spec, n, computes, grid, threads, ...)
            grid = grid, threads = threads, shared = shared }
 end
 
--- A kernel's module: own, its templates behind those of all; kernel: what it has of its own. numerics: the name that its bits go by.
+-- Completes a kernel's module. numerics: the name with which its numeric identity begins; own: its templates, which follow those of all; kernel: the functions
+-- of its own.
 function config.kernel(numerics, own, kernel)
   kernel.templates, kernel.parameters = tile_config.join(head, own), { { "LogitsLogpParams", "params" } }
   kernel.config = kernel.config or config.entries

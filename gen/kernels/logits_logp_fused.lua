@@ -3,7 +3,7 @@ local arch = require "gen.arch"
 local config = require "gen.kernels.logits_logp_config"
 local tile_config = require "gen.kernels.tile_config"
 
--- Segments of a warp that stay in shared memory. Five blocks with two of them take 210 KiB; where there is less, one keeps as many blocks.
+-- Segments of a warp that stay in shared memory. Five blocks with two segments a warp take 210 KiB. On GPUs with less, five blocks have room for one each.
 local function kept_segments(spec) return arch.find(spec.arch).shared_bytes >= 210 * 1024 and 2 or 1 end
 
 return config.kernel("logits_logp_fused", { "logits_shared", "logits_backward", "logits_logp_fused" }, {

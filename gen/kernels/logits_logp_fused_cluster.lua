@@ -2,7 +2,7 @@
 local config = require "gen.kernels.logits_logp_config"
 local tile_config = require "gen.kernels.tile_config"
 
--- Segments that a block has room for: with the sums of four rows they fill a multiprocessor's shared memory. Rows that it knows of.
+-- slots: segments that a block has room for; with the sums of four rows they fill a multiprocessor's shared memory. records: rows that a block can know of.
 local slots, records, record_bytes = 48, 8, 56
 local clusters = { [1] = true, [2] = true, [4] = true, [8] = true }
 
@@ -16,9 +16,9 @@ return config.kernel("logits_logp_fused", {
     if not clusters[spec.cluster] then return nil, ("c = %d: 1, 2, 4 or 8"):format(spec.cluster) end
     return config.check_gradient(spec)
   end,
-  -- Entries of a row that a cluster has room for.
+  -- The longest row, in logits, that a cluster has room for.
   longest_row = function(spec) return spec.cluster * slots * config.segment_columns(spec) end,
-  -- block_rows: a cluster has one row at a time, however short. Registers are given to four warps at a time.
+  -- block_rows: a cluster has one row at a time, however short. Hardware allocates registers for four warps at a time.
   derive = function(spec)
     return {
       threads = spec.w * 32, registers = math.min(255, 65536 // ((spec.w + 3) // 4 * 128) // 8 * 8), block_rows = 1,

@@ -1,5 +1,5 @@
--- matrix_product on sm_90a: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns]; ragged: out's
--- rows are no multiple of 16 bytes; in_step: its clusters wait for each other.
+-- matrix_product on sm_90a: the mainloop and a store. a_transposed: A is stored [inner, rows]; b_transposed: B is stored [inner, columns]; ragged: out's rows
+-- are no multiple of 16 bytes; in_step: the launch's clusters are synchronised with one another (templates/sm90a/clusters_in_step.cuh).
 local budget = require "gen.budget"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
@@ -20,7 +20,7 @@ kernel.parameters = {
 
 function kernel.derive(spec)
   local n = budget.with_tile_store(budget.hopper(spec))
-  if spec.wg and (spec.bv == 192 and spec.cluster > 1 or spec.in_step) then -- a producer of 24 spills
+  if spec.wg and (spec.bv == 192 and spec.cluster > 1 or spec.in_step) then -- with 24 registers the producer spills
     n.producer_registers, n.consumer_registers = 40, 232
   end
   return tile_config.looks_targets_up(spec) and budget.with_target_lookahead(n) or n

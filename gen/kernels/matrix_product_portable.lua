@@ -1,4 +1,4 @@
--- matrix_product from sm_80 on: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns].
+-- matrix_product from sm_80 on: the mainloop and a store. a_transposed: A is stored [inner, rows]; b_transposed: B is stored [inner, columns].
 local budget = require "gen.budget"
 local portable_tile = require "gen.kernels.portable_tile"
 local tile_config = require "gen.kernels.tile_config"

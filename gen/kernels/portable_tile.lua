@@ -4,7 +4,7 @@ local tile_config = require "gen.kernels.tile_config"
 
 local portable_tile = {}
 
--- The templates up to the mainloop, behind the parameters and before the epilogue.
+-- The templates up to the mainloop, which come after the parameters and before the epilogue.
 local mainloop = {
   "simt", "cp_async", "ldmatrix", { only = "tensor", "mma" }, { only = "f32", "tf32" }, "shared_tile",
   { only = "tensor", "tensor_product" }, { only = "exact", "exact_product" }, "unit", "tile_product", "tile_kernel",

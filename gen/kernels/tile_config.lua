@@ -1,17 +1,17 @@
--- What the tile kernels say in their Config.
+-- The constants of the tile kernels' Config, and the texts of their banners.
 local arch = require "gen.arch"
 local cxx = require "gen.cxx"
 
 local config = {}
 
--- Rows or columns are vocabulary entries: which targets lie in a tile must be looked up.
+-- Whether a product's rows or columns are vocabulary entries, so that a tile's targets must be looked up.
 function config.looks_targets_up(spec) return spec.targets == "in_rows" or spec.targets == "in_columns" end
 
--- Whether a product with targets in columns has registers for 192 of them in turns.
+-- Whether a product with targets in columns has registers for ping-pong tiles of 192 columns.
 function config.has_registers_for_wide_columns(spec) return spec.cluster == 2 and spec.out ~= "f32" and not (spec.ragged or spec.in_step) end
 
--- What a product does behind its mainloop. There are factors of fp16's derivatives, one for all, and of rows of hidden, one each for saved exponentials. How
--- the targets lie in what it writes: each row has its own, or the rows or the columns are vocabulary entries.
+-- The Config of a product's epilogue. takes_factors: fp16 derivatives have one factor for all; with saved exponentials each row of grad_hidden has its own.
+-- targets_*: in what the product writes, each row has its own target, or the rows or the columns are vocabulary entries.
 function config.product_epilogue(spec)
   return {
     { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
@@ -30,27 +30,28 @@ function config.join(...)
   return joined
 end
 
--- What a kernel of linear_logp takes of a tile, whatever its architecture and whatever it stores: what an option or an output needs stands in these.
+-- The templates by which linear_logp's kernels turn a tile of products into statistics of rows, on any architecture. What an option or an output needs is in
+-- these.
 config.statistics_templates = {
   "schedule", "logit_bounds", "row_offset", { only = "softcap", "softcap" }, "local_memory", "values_in_memory", "row_statistics",
 }
 
--- What the tensor cores' accumulation costs, and the factor that takes its mean back.
+-- The factor that corrects the mean of the tensor cores' truncation error.
 --
--- They add each 16 (or 8) products to the accumulator with truncation (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA
--- tensor cores, PeerJ Computer Science 7:e330, 2021), so a logit loses a share of itself that grows with D. Measured on an H200 with normal data,
--- against fp64, for wgmma and mma.sync alike: 1.1e-8 of the logit for each 16 of D at D = 256, 1.3e-8 at 1024, 1.5e-8 at 4096 and 8192; taken back
--- as 2^-26 = 1.49e-8. That halves the error of a logit (root mean square, D = 4096: 8.8e-6 to 4.3e-6). Architectures that were
--- not measured get no correction; nor does fp32, whose stages are summed by ordinary additions.
+-- Tensor cores add each 16 (or 8) products to the accumulator with truncation (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores,
+-- PeerJ Computer Science 7:e330, 2021), so a logit loses a share of itself that grows with D. Measured on an H200 with normal data, against fp64, for wgmma and
+-- mma.sync alike: 1.1e-8 of the logit for each 16 of D at D = 256, 1.3e-8 at 1024, 1.5e-8 at 4096 and 8192. The factor adds 2^-26 = 1.49e-8 for each 16 of D,
+-- which halves the error of a logit (root mean square, D = 4096: 8.8e-6 to 4.3e-6). Architectures that were not measured get no correction; nor does fp32,
+-- whose stages are summed by ordinary additions.
 local measured = { sm_90 = true, sm_90a = true }
 
--- As C++ of integers and hexadecimal literals: a formatted float would carry the decimal point of the process' locale.
+-- The factor in C++, from integers and hexadecimal literals: a formatted float would have the decimal point of the process's locale.
 local function correction(spec)
   if spec.dtype == "f32" or not measured[arch.real_of(spec.arch) or spec.arch] then return "1.0f" end
   return ("1.0f + %d * 0x1p-30f"):format(spec.d)
 end
 
--- What linear_logp and its backward are asked.
+-- The Config of the options of linear_logp and its backward.
 function config.options(spec)
   return {
     { "int", "inner_size", spec.d }, { "bool", "has_bias", spec.bias ~= nil }, { "using", "bias_element", cxx.types[spec.bias or "f32"] },
@@ -61,7 +62,7 @@ function config.options(spec)
   }
 end
 
--- The operand's rows in memory are steps of the inner size: a product says it of both, a forward of its weight, which is B.
+-- Whether A and B are stored with the inner size as their rows. A product's spec says so of both, a forward's of its weight (dv), which is B.
 function config.transposed(spec) return spec.a_transposed or false, spec.b_transposed or spec.dv or false end
 
 function config.tile(spec, n)
@@ -73,8 +74,8 @@ function config.tile(spec, n)
   }
 end
 
--- The constants of Hopper's mainloop. steps_together: stages that are filled at once. b_is_read_once: when the row blocks at work have had a tile of B nobody
--- asks for it soon, so that the L2 had better keep A.
+-- The Config of Hopper's mainloop. steps_together: stages that are filled at once. b_is_read_once: once the row blocks that run have read a tile of B, nobody
+-- reads it again soon, so that the L2 had better keep A.
 function config.hopper(spec, n, steps_together, b_is_read_once)
   return {
     { "int", "consumer_groups", n.consumer_groups }, { "int", "group_rows", n.group_rows }, { "int", "turns", n.turns },
@@ -87,7 +88,7 @@ function config.hopper(spec, n, steps_together, b_is_read_once)
   }
 end
 
--- What a banner says of every kernel on Hopper's tiles (gen/banner.lua). units: what there are row groups times.
+-- What a banner says of every tile kernel on Hopper (gen/banner.lua). units: the launch has row groups x units to work on: "splits" or "column tiles".
 function config.about_hopper(spec, n, computes, units)
   local groups = n.consumer_groups
   local roles = groups == 1 and "warpgroup 0 multiplies 64 rows; the first thread of warpgroup 1 loads"
@@ -104,7 +105,7 @@ function config.about_hopper(spec, n, computes, units)
   }
 end
 
--- And on the portable ones.
+-- What a banner says of every portable tile kernel.
 function config.about_portable(spec, n, computes, units)
   return {
     computes = computes, shared = n.shared,
@@ -115,7 +116,7 @@ end
 
 local weight_shapes = { [true] = "[D, V]", [false] = "[V, D]" }
 
--- z, of which the forwards and the gradients by the logits make their results.
+-- The text for z, the logits, from which the forwards and the logits' derivatives are computed.
 local function logits(spec)
   local z = "z = " .. (spec.softcap and "softcap(" or "") .. "hidden . weight^T" .. (spec.bias and " + bias" or "") .. (spec.softcap and ")" or "")
   return ("%s, hidden [N, D] %s, D = %d, weight %s"):format(z, spec.dtype, spec.d, weight_shapes[spec.dv or false])

@@ -1,10 +1,10 @@
--- The rows' losses between linear_logp and its backward: one block.
+-- linear_cross_entropy's losses of all rows and their derivatives, between linear_logp and its backward: one block.
 local budget = require "gen.budget"
 local token_loss = require "gen.token_loss"
 
 local kernel = { dependent_launch = true }
 
--- The source of a loss that nobody has defined cannot be written.
+-- Fails if nobody has defined the loss.
 local function loss_text(spec, read_template)
   return '#line 1 "loss"\n' .. assert(token_loss.cuda(spec.loss, read_template))
 end

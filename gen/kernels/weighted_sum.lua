@@ -6,8 +6,8 @@ local kernel = {}
 kernel.templates = { "types", "params/weighted_sum", "simt", "convert", "streaming", "vector", "weighted_sum" }
 kernel.parameters = { { "WeightedSumParams", "params" } }
 
--- unroll: vectors of a thread that are under way at once. They have 40 to 64 KiB of a multiprocessor under way, and more is no faster on an
--- H200; what goes with a vector of 16-bit elements takes registers where w is fp32 or the loads are narrow.
+-- unroll: the vectors that a thread loads at once. With these numbers a multiprocessor has loads of 40 to 64 KiB in flight; more is no faster on an H200.
+-- Vectors of 16-bit elements need more registers where w is fp32 or the loads are narrow.
 local lean = { unroll = 4, registers = 64, blocks = 4 }
 local needy = { unroll = 5, registers = 128, blocks = 2 }
 
@@ -27,7 +27,7 @@ end
 
 local vectors = { [2] = true, [4] = true, [8] = true }
 
--- vec: bytes of a load, 16 where it is not written.
+-- vec: bytes of a load; 16 if it is left out.
 function kernel.check_vector(spec)
   if spec.vec and not vectors[spec.vec] then return nil, ("vec = %d: 2, 4 or 8 bytes (16 is not written)"):format(spec.vec) end
   if spec.vec and spec.vec < cxx.bytes[spec.dtype] then

@@ -9,7 +9,7 @@ kernel.templates = {
 }
 kernel.parameters = { { "WeightedSumTileParams", "params" } }
 
--- A multiprocessor's one block has 64 KiB of x under way, 8 loads a thread.
+-- A multiprocessor has one block, with 64 KiB of x in flight: 8 loads a thread.
 function kernel.derive(spec)
   local columns = 16 // cxx.bytes[spec.dtype]
   return {

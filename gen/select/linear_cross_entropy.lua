@@ -1,6 +1,8 @@
--- linear_cross_entropy: from a problem and a device to variants. Kernels: linear_logp's two, for the valid rows; the loss; with gradients
--- linear_logp_backward's, without them what brings the rows together. Of a shard of the vocabulary linear_logp's for all rows, and behind its merge what the
--- loss takes of the shards.
+-- linear_cross_entropy: from a problem and a device to variants. The kernels are
+--   linear_logp's two, for the packed valid rows; for a shard of the vocabulary linear_logp's for all rows, and merge_sums, which merges what else the loss
+--     takes from the shards;
+--   the loss;
+--   with gradients those of linear_logp_backward, without gradients those that pack the valid rows.
 local backward = require "gen.select.linear_logp_backward"
 local linear_logp = require "gen.select.linear_logp"
 local select = require "gen.select"
@@ -8,7 +10,7 @@ local token_loss = require "gen.token_loss"
 
 local cross_entropy = {}
 
--- path: the name of the modules' functions.
+-- path: "hopper" or "portable", a function of the operators' modules.
 local function gradients(p, capability, path)
   local by = p.loss.derivatives
   local changes = { g_entropy = by.entropy ~= nil, entropy = false, logit_sum = by.uniform ~= nil }
@@ -44,12 +46,13 @@ local function losses()
   return names
 end
 
--- Problems whose kernels a prebuild makes: those of training, which is not in fp32, and the loss alone. hidden_sizes: nil for the common ones.
+-- Problems whose kernels a prebuild compiles: training and the loss alone, but none in fp32. hidden_sizes: nil for the common ones.
 function cross_entropy.prebuilt(dtype, hidden_sizes)
   local problems = {}
   if dtype == "f32" then return problems end
-  -- Without room for saved exponentials, with room for those of a part of the vocabulary, and of all of it (and for scaled rows beside these, but with a
-  -- grad_bias); without any, in chunks and whole.
+  -- saving: the hints of plans that may save exponentials: without room for any, with room for those of a part of the vocabulary, and with room for all. (With
+  -- room for scaled rows, too, and without a grad_bias, hidden_first is added.) plain: those of plans that save none: in chunks of the vocabulary, and with all
+  -- of it at once.
   local saving, plain = { "", ":saved_exp", ":saved_exp:direct" }, { "", ":direct" }
   local function add(problem)
     local options = backward.training_options(dtype)

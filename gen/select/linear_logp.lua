@@ -1,34 +1,38 @@
--- linear_logp: from a problem and a device to variants. BV and the splits, which decide a row's bits, never look at N or the device's size.
+-- linear_logp: from a problem and a device to variants. A tile's columns and the number of splits decide on a row's bits, so they never depend on N or on the
+-- size of the device.
 local select = require "gen.select"
 
 local linear_logp = {}
 
--- Rows of a problem up to which a tile is taken. A call without a plan has one for 64, 128 or more.
+-- Tiles by the problem's number of rows: the first that has `rows` for them. A call without a plan gets a plan for a bucket of rows: 64, 128 or more.
 linear_logp.hopper_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
 }
--- Two warpgroups that take turns with tiles of 128 x 168: one's sums lie under the other's products. With few rows there is a tile for one of them
--- alone; then they share its rows, for the same bits. 168 columns rather than 192 or 176, which are 1 % faster with many rows: most large vocabularies then
--- make nearly whole rounds of 132 tiles, and at N <= 128 there is nothing else to do meanwhile (128256: 764 tiles, 5.8 rounds; of 192 5.06, in six).
--- Beside 128 x 256, whose rows they share: bench/results/NOTES.md.
+-- Ping-pong tiles of 128 x 168: one warpgroup's epilogue overlaps the other's products. With few rows there is a tile for only one warpgroup. The two then
+-- share its rows (the cooperative schedule), with the same bits.
+--
+-- Tiles of 192 or 176 columns are 1 % faster with many rows. With 168, most large vocabularies make nearly whole waves of 132 tiles. That matters at N <= 128,
+-- where nothing else fills an incomplete wave: 128256 entries are 764 tiles, 5.8 waves; with 192 columns they would be 5.06 waves, which take as long as six.
+-- bench/results/NOTES.md compares these tiles with cooperative ones of 128 x 256.
 local turn_columns = 168
 local turn_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 6 },
   { rows = 128,       bm = 128, cluster = 1, stages = 5 },
   { rows = math.huge, bm = 128, wg = 128, cluster = 1, stages = 4 },
 }
--- The same of kernels that store their tiles, in boxes of 64 columns.
+-- The same for kernels that store their tiles. Their columns are a multiple of the 64 of a TMA box.
 linear_logp.stored_turn_columns = 192
 local stored_turn_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 6 },
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, wg = 128, cluster = 1, stages = 4 },
 }
--- Bytes of A's rows that a launch of them keeps in the L2 while B streams past. Other launches keep 32 MiB.
+-- Bytes of A's rows that a launch of ping-pong tiles keeps in the L2 while B streams past. Other launches keep 32 MiB.
 local turn_group_bytes = 16 << 20
--- fp32, with as many columns as the registers of accumulators, a stage's sums and A's parts allow: what is read and split of A and B a product falls with them.
+-- fp32: as many columns as there are registers for accumulators, a stage's sums and A's tf32 parts. The more columns a tile has, the less of A and B is read
+-- and split for each multiplication.
 local f32_columns = 168
 local hopper_f32_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 3 },
@@ -39,7 +43,8 @@ linear_logp.portable_tiles = {
   { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
 }
 
--- Big splits of the vocabulary: the multiprocessors of an H100 or H200, and of an A100. On other GPUs the same numbers hold, and so do a row's bits.
+-- The number of big splits of the vocabulary: the number of multiprocessors of an H100 or H200, and of an A100. Other GPUs use the same numbers, so that a row
+-- has the same bits there.
 local hopper_splits, portable_splits = 132, 108
 
 function linear_logp.tile_for(tiles, n)
@@ -57,19 +62,19 @@ local function base_spec(p, tile)
   }
 end
 
--- With these three a warpgroup of 128 rows has too few registers: two of 64 then share a tile's rows, for the same bits.
+-- With these three options a warpgroup of 128 rows has too few registers. Then two warpgroups of 64 rows share a tile, with the same bits.
 local function must_share(p) return p.bias_dtype and p.softcap and p.argmax end
 
 local function turn_width(p) return p.saved_exp and linear_logp.stored_turn_columns or turn_columns end
 
--- What the accumulators of so many columns leave registers for, without spills.
+-- Whether the kernel has a ping-pong variant, and enough registers in it beside the accumulators for the problem's options, without spills.
 local function can_take_turns(p)
   if p.dtype == "f32" then return false end
   if p.saved_exp then return not (p.bias_dtype or p.entropy) end
   return not (p.dv or p.bias_dtype and p.logit_sum and p.class_weights)
 end
 
--- As many row groups as fit, in equal parts of those of the problem.
+-- The row groups that a launch walks together: as many as fit in turn_group_bytes, evened out so that the last group is not a small one.
 function linear_logp.turn_group(p, tile)
   local rows = tile.bm * tile.cluster
   local row_groups, fit = (p.n + rows - 1) // rows, math.max(1, turn_group_bytes // (rows * p.d * p.element_bytes))
@@ -77,7 +82,8 @@ function linear_logp.turn_group(p, tile)
   return (row_groups + parts - 1) // parts
 end
 
--- Behind the tile kernel. A shard of the vocabulary has its targets looked up before, and leaves its rows to a merge.
+-- The kernels beside the tile kernel. For a shard of the vocabulary the targets are looked up before it, and the rows' statistics are merged over the shards
+-- after it.
 local function others_for(p, arch_name)
   local combine = { role = "combine", operator = p.vocab_total and "linear_logp_partials" or "linear_logp_combine", bm = 8, argmax = p.argmax,
                     entropy = p.entropy, logit_sum = p.logit_sum, arch = arch_name }
@@ -86,7 +92,7 @@ local function others_for(p, arch_name)
     { role = "merge", operator = "linear_logp_merge", arch = arch_name }
 end
 
--- The largest copy that addresses and both row strides allow.
+-- The widest copy that the addresses and both row strides allow, in bytes.
 local function vector_bytes(p)
   return select.vector_bytes(p.pointer_alignment, { p.hidden_stride * p.element_bytes, p.weight_stride * p.element_bytes }, 2)
 end
@@ -120,7 +126,7 @@ linear_logp.portable = select.portable(function(p, arch_name)
   return select.of(p, "portable", { spec, others_for(p, arch_name) })
 end)
 
--- Problems whose kernels a prebuild makes, each with one option. hidden_sizes: nil for the common ones.
+-- Problems whose kernels a prebuild compiles, each with one option at most. hidden_sizes: nil for the common ones.
 function linear_logp.prebuilt(dtype, hidden_sizes)
   local problems, options = {}, { "", ":argmax" }
   if dtype ~= "f32" then table.move({ ":entropy", ":softcap30", ":bias_" .. dtype, ":dv" }, 1, 4, 3, options) end

@@ -1,6 +1,10 @@
--- linear_logp_backward: from a problem and a device to variants. Kernels: of one with the forward, linear_logp's two; valid rows, gather; where not all
--- derivatives come from saved exponentials, logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product
--- and the order of its targets; where grad_bias is wanted its sums; with a filter, on sm_90a, what it kept.
+-- linear_logp_backward: from a problem and a device to variants. The kernels are
+--   with its forward (`forward`), linear_logp's two;
+--   valid_rows and gather, which pack the valid rows;
+--   grad_logits, unless all derivatives come from saved exponentials;
+--   for grad_hidden its product and hidden_finish, for grad_weight its product and target_order, for grad_bias its sums;
+--   for a shard of the vocabulary shard_targets and other_shards;
+--   with a filter, on sm_90a, the count of the blocks that it kept.
 local cxx = require "gen.cxx"
 local linear_logp = require "gen.select.linear_logp"
 local select = require "gen.select"
@@ -10,7 +14,7 @@ local backward = {}
 
 local tile_for, hopper_tiles, portable_tiles = linear_logp.tile_for, linear_logp.hopper_tiles, linear_logp.portable_tiles
 
--- The largest copy that addresses and a row of so many elements allow.
+-- The widest copy that the addresses and a row stride of so many elements allow, in bytes.
 local function vector_bytes(p, stride, bytes) return select.vector_bytes(p.pointer_alignment, { stride * bytes }, 2) end
 
 local function on(tile, spec)
@@ -18,10 +22,10 @@ local function on(tile, spec)
   return spec
 end
 
--- Rows of so many elements end within 16 bytes, of which the copy engine would write all.
+-- true if rows of so many elements end within 16 bytes, all of which TMA would write; else nil.
 local function is_ragged(columns, dtype) return columns * cxx.bytes[dtype] % 16 ~= 0 or nil end
 
--- What packs the valid rows.
+-- The kernels that pack the valid rows.
 local function packing(p, arch_name)
   return {
     { role = "valid_rows", operator = "linear_logp_backward_rows", dtype = p.dtype == "f16" and "f16" or nil, arch = arch_name },
@@ -29,9 +33,9 @@ local function packing(p, arch_name)
   }
 end
 
--- tile: of the kernels that have N rows; gradients_tile: of grad_logits among them, nil for tile; hidden_tile: of grad_hidden's product, the same; wide: of
--- those that have V rows, `free` where its clusters do not keep in step; narrow: of products of few rows at a time; weight_vec: nil for 16 bytes; bulk: true
--- on sm_90a.
+-- The specs of the backward's own kernels, and their tiles: tile, for kernels over N rows; gradients_tile and hidden_tile, in its place for grad_logits and for
+-- grad_hidden's product, or nil; wide, for grad_weight's product, which is over V rows (wide.free: its clusters are never synchronised with one another);
+-- narrow, for grad_hidden's product with p.narrow. weight_vec: bytes of a copy of the weight, nil for 16. bulk: true on sm_90a.
 local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hidden_tile)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
@@ -43,7 +47,7 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hi
                    vec = weight_vec, exact = exact, filter = filter }))
   end
   if p.grad_hidden then
-    local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums
+    local direct = p.direct -- one product over the whole vocabulary gives the packed rows; else chunks add to fp32 sums
     add(on(p.narrow and narrow or hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
                    out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil,
                    ragged = bulk and direct and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
@@ -68,14 +72,14 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hi
   return list
 end
 
--- linear_logp's kernels for the valid rows, packed, whose rows are 16-byte aligned. path: "hopper" or "portable"; changes: to p.
+-- linear_logp's kernels for the packed valid rows, each of which is 16-byte aligned. path: "hopper" or "portable"; changes: fields that replace p's.
 function backward.packed_forward(p, capability, path, changes)
   local vector = 16 // p.element_bytes
   changes.packed, changes.hidden_stride = true, (p.d + vector - 1) // vector * vector
   return linear_logp[path](setmetatable(changes, { __index = p }), capability)
 end
 
--- The kernels of a forward whose rows are brought together for itself alone.
+-- The kernels that pack the valid rows for a forward without gradients.
 function backward.packing(p, forward) return select.of(p, forward.path, packing(p, forward.arch)) end
 
 local function selected(p, capability, path, list)
@@ -88,44 +92,46 @@ local function selected(p, capability, path, list)
   return forward and found and select.join(forward, found) or found, reason
 end
 
--- Two warpgroups that take turns, as the forward's: where at most one option takes registers, of which a filter is one. An element's bits are the same in
--- any tile.
+-- Whether grad_logits has registers for the ping-pong schedule: with at most one option that takes registers (a filter is one; class weights count as one
+-- more). An element's bits are the same in any tile.
 local function can_take_turns(p)
   local options = (p.grad_filter_eps and 1 or 0) + (p.bias_dtype and 1 or 0) + (p.softcap and 1 or 0) + (p.g_entropy and 1 or 0)
     + (p.logit_sum and (p.class_weights and 2 or 1) or 0)
   return options <= 1
 end
 
--- A main gradient in fp32 is read and written once for each chunk of rows, whose sums are short: with tiles of 128 x 128 in turn that lies under the other
--- warpgroup's products. Sustained 7 % of a step (18 % at D = 3072, where rounds of smaller tiles are fuller, too), in burst 1 % less, as each tile reads more
--- of the L2; of sums of 8,000 and more, which are stored once, the two weigh the same: bench/results/NOTES.md.
+-- A main gradient (fp32, accumulated) is read and written once for each chunk of rows, and a chunk's sums are short. With ping-pong tiles of 128 x 128 this
+-- overlaps the other warpgroup's products. Sustained, a step is 7 % faster (18 % at D = 3072, where waves of smaller tiles are fuller, too); in burst it is 1 %
+-- slower, because each tile reads more from the L2. Sums of 8,000 terms and more are stored once, and there gain and loss are equal: bench/results/NOTES.md.
 local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" and not p.grad_filter_eps end
 
--- Sums over few rows are short, too, and storing a tile of grad_weight is then a tenth of computing it. Sustained 2 to 3 % of a step at 1024 and 2048 rows,
--- in burst 0.7 % less. At 4096 it is 1 to 2 % and 2 % less, so that there is nothing to choose: bench/results/NOTES.md.
+-- With few rows grad_weight's sums are short, too: storing a tile takes a tenth of the time of computing it. With ping-pong tiles, a step at 1024 and 2048 rows
+-- is 2 to 3 % faster sustained and 0.7 % slower in burst. At 4096 rows it is 1 to 2 % faster and 2 % slower, so neither is better: bench/results/NOTES.md.
 local most_rows_of_short_sums = 2048
 local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.grad_filter_eps or p.hidden_first) end
 
--- Targets in the columns of a [D, V] grad_weight are added one after the other: 15 % of a tile of 8192 rows, which in turns is hidden by the other warpgroup's
--- products. Sustained 2 to 8 % of a step, in burst between 2 % more and 2.5 % less. grad_hidden's product in turns, too, brings another 1.4 to 4 % sustained,
--- and in burst from 2.5 % less, where all exponentials are saved, to 2 % more: bench/results/NOTES.md.
+-- Targets in the columns of a [D, V] grad_weight are added one after the other, which takes 15 % of a tile's time at 8192 rows. The ping-pong schedule hides it
+-- behind the other warpgroup's products: a step is 2 to 8 % faster sustained, and between 2 % faster and 2.5 % slower in burst. If grad_hidden's product takes
+-- turns as well, it is another 1.4 to 4 % faster sustained, and in burst between 2.5 % slower, where all exponentials are saved, and 2 % faster:
+-- bench/results/NOTES.md.
 local function adds_across(p) return p.dv and not p.grad_filter_eps end
 
--- Of the whole vocabulary at once, which many columns divide well, tiles of 192 read less of the L2 for a flop: 2 to 3 % of a step in burst, on an H100 5 % and
--- more sustained. Kept in step they would gain 1.5 % less in burst: who waits for others has nothing to multiply. bench/results/NOTES.md.
+-- If [D, V] grad_weight has the whole vocabulary at once, which 192 columns divide with little waste, tiles of 192 columns read less from the L2 for a flop: a
+-- step is 2 to 3 % faster in burst, on an H100 also 5 % and more sustained. With clusters synchronised with one another they would gain 1.5 % less in burst,
+-- because a cluster that waits multiplies nothing: bench/results/NOTES.md.
 local function is_wide_across(p)
   return adds_across(p) and p.direct and p.grad_weight
     and tile_config.has_registers_for_wide_columns { cluster = 2, out = p.grad_weight, ragged = is_ragged(p.v, p.grad_weight) }
 end
 
--- grad_hidden has one tile for each 128 rows and 256 columns, fewer than there are multiprocessors where rows are few, although its sums are as long as the
--- vocabulary. Smaller tiles keep more of them busy, for the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, 17 and 24 %
--- less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
+-- grad_hidden has one tile for each 128 rows and 256 columns. With few rows these are fewer tiles than multiprocessors, although each sum is as long as the
+-- vocabulary. Smaller tiles keep more multiprocessors busy, with the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, and
+-- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
 local most_rows_of_few_tiles = 1024
-local narrow_few = { bm = 64, bv = 128, stages = 8 } -- one warpgroup, up to 128 rows
+local narrow_few = { bm = 64, bv = 128, stages = 8 } -- up to 128 rows: a tile of one consumer warpgroup
 local function has_few_tiles(p) return p.n <= most_rows_of_few_tiles and not p.grad_filter_eps end
 
-local weight_group = 16 -- row blocks of grad_weight that go together, in turns
+local weight_group = 16 -- row groups that a launch of grad_weight's ping-pong tiles walks together
 
 local function turns_tile(arch_name, group, is_wide)
   return { bm = 128, wg = 128, bv = is_wide and 192 or 128, cluster = 2, stages = is_wide and 4 or 5, free = is_wide, arch = arch_name, group = group }
@@ -170,21 +176,21 @@ backward.portable = select.portable(function(p, arch_name, capability)
   return selected(p, capability, "portable", specs(p, tile(few), tile(many), tile(few), bytes < 16 and bytes or nil))
 end)
 
--- What a training step asks for, one option at a time; the last adds to a main gradient in fp32.
+-- The outputs of a training step, with one option at a time; the last accumulates a main gradient in fp32.
 function backward.training_options(dtype)
   local own = (":gh_%s:gw_%s"):format(dtype, dtype)
   if dtype == "f32" then return { own } end
   return { own, ":softcap30" .. own, (":bias_%s%s:gb_%s"):format(dtype, own, dtype), ":dv" .. own, (":gh_%s:gw_f32:acc_weight"):format(dtype) }
 end
 
--- Problems whose kernels a prebuild makes: those of training. hidden_sizes: nil for the common ones.
+-- Problems whose kernels a prebuild compiles: training. hidden_sizes: nil for the common ones.
 function backward.prebuilt(dtype, hidden_sizes)
   local problems = {}
   for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
     local problem = ("linear_logp_backward:%s:n4096:d%d:v131072"):format(dtype, d)
     for _, option in ipairs(backward.training_options(dtype)) do
       problems[#problems + 1] = problem .. option
-      problems[#problems + 1] = problem .. option .. ":direct" -- of few entries
+      problems[#problems + 1] = problem .. option .. ":direct" -- all of a small vocabulary at once
     end
     problems[#problems + 1] = ("%s:gh_%s:gw_%s:g_entropy"):format(problem, dtype, dtype)
     problems[#problems + 1] = ("linear_logp_backward:%s:n%d:d%d:v131072:gh_%s:gw_%s"):format(dtype, most_rows_of_short_sums, d, dtype, dtype)

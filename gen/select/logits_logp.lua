@@ -1,17 +1,17 @@
--- logits_logp: its kernels depend on dtype, options and alignment only, so that a row's bits never depend on N.
+-- logits_logp: from a problem and a device to variants. They depend on dtype, V, options and alignment only, so that a row's bits never depend on N.
 local arch = require "gen.arch"
 local config = require "gen.kernels.logits_logp_config"
 local select = require "gen.select"
 
 local logits_logp = {}
 
--- The largest load that addresses and the row strides of logits and, of a backward, gradients allow; nil where it is less than an element.
+-- The widest load, in bytes, that the addresses and the row strides of logits and, in a backward, gradients allow; nil if it is less than an element.
 function logits_logp.vector_bytes(p)
   local strides = { p.logits_stride * p.element_bytes, p.grad_stride and p.grad_stride * p.element_bytes }
   return select.vector_bytes(p.pointer_alignment, strides, math.min(p.element_bytes, 4))
 end
 
--- What is selected of specs, given without what all have; nil and the reason where one is not legal.
+-- Adds the fields that all specs have, and returns the selection; nil and the reason if one is not legal. bytes: of a load.
 local function selected(p, path, arch_name, bytes, specs)
   for _, spec in ipairs(specs) do
     spec.dtype, spec.arch, spec.softcap, spec.entropy = p.dtype, arch_name, p.softcap, p.entropy
@@ -22,7 +22,7 @@ local function selected(p, path, arch_name, bytes, specs)
   return select.of(p, path, specs)
 end
 
--- The forward's kernels, which a fused backward has too; where there are clusters, one for few rows.
+-- The specs of the forward, which a fused backward has too. On GPUs with clusters there is a kernel for few rows.
 function logits_logp.forward(p, arch_name)
   local specs = {
     { role = "rows", operator = "logits_logp", argmax = p.argmax }, { role = "combine", operator = "logits_logp_combine", argmax = p.argmax, w = 8 },
@@ -33,7 +33,7 @@ function logits_logp.forward(p, arch_name)
   return specs
 end
 
--- The module's functions for the paths. specs(p, arch_name): given as `selected` takes them.
+-- Gives an operator's module its functions hopper and portable. specs(p, arch_name): the specs that `selected` completes.
 function logits_logp.paths(module, specs)
   local function on(path)
     return function(p, arch_name)
@@ -47,7 +47,7 @@ end
 
 logits_logp.paths(logits_logp, logits_logp.forward)
 
--- Problems whose kernels a prebuild makes.
+-- Problems whose kernels a prebuild compiles.
 function logits_logp.prebuilt(dtype)
   return { ("logits_logp:%s:n4096:v131072"):format(dtype), ("logits_logp:%s:n4096:v131072:argmax"):format(dtype),
            ("logits_logp:%s:n4096:v131072:entropy"):format(dtype) }

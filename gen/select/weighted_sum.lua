@@ -1,10 +1,10 @@
--- weighted_sum: from a problem and a device to variants. The team, which decides a row's bits, looks at D and the dtypes alone.
+-- weighted_sum: from a problem and a device to variants. The team, which decides on a row's bits, depends on D and the dtype alone.
 local kernel = require "gen.kernels.weighted_sum"
 local select = require "gen.select"
 
 local weighted_sum = {}
 
--- Four vectors of a row for each thread, as far as a block has threads.
+-- The number of threads that share a row, a power of two: each has at most four 16-byte vectors of the row, unless a block has too few threads for that.
 local function team_for(p)
   local vectors = (p.d * p.element_bytes + 15) // 16
   local team = 1
@@ -24,7 +24,7 @@ weighted_sum.portable = select.portable(function(p, arch_name)
   return select.of(p, "portable", { spec })
 end)
 
--- One of each team that the hidden sizes of language models take.
+-- Problems whose kernels a prebuild compiles: one for each team that the hidden sizes of language models take.
 function weighted_sum.prebuilt(dtype, hidden_sizes)
   local problems = {}
   for _, d in ipairs(hidden_sizes or { 512, 1024, 2048, 4096, 8192, 16384 }) do

@@ -1,4 +1,4 @@
--- weighted_sum_backward: from a problem and a device to variants, for grad_x one, for grad_w two.
+-- weighted_sum_backward: from a problem and a device to variants. grad_x takes one kernel, grad_w two.
 local cxx = require "gen.cxx"
 local select = require "gen.select"
 
@@ -6,7 +6,7 @@ local weighted_sum_backward = {}
 
 local function narrow(bytes) return bytes < 16 and bytes or nil end
 
--- grad_x is aligned to its elements in any case.
+-- grad_x is aligned to its elements at least, whatever pointer_alignment says.
 local function outer_for(p, arch_name)
   local element = cxx.bytes[p.grad_x]
   local bytes = select.vector_bytes(math.max(p.pointer_alignment, element), { p.grad_x_stride * element }, element)
@@ -25,7 +25,7 @@ local function selected(p, path, arch_name)
   return select.of(p, path, specs)
 end
 
--- The same kernels as elsewhere, but that the combine is launched beside the end of the tiles.
+-- The same kernels as on the portable path, but the combine begins before the tile kernel has ended (programmatic dependent launch).
 weighted_sum_backward.hopper = select.hopper(": its overlapping launches are those of 9.0", function(p, arch_name)
   if not p.grad_w then return nil, "grad_x alone has one kernel for all GPUs: it writes as fast as the memory" end
   return selected(p, "sm_90a", arch_name)

@@ -1,5 +1,5 @@
--- policy_gradient with kl_scale times an estimate of the divergence from a reference model, exp(d) - d - 1 with d = reference_logp - logp: it
--- is never negative, and right in the mean.
+-- policy_gradient plus kl_scale times an estimate of the KL divergence from a reference model: exp(d) - d - 1 with d = reference_logp - logp, which is never
+-- negative and has the right mean.
 return {
   inputs = { "advantages", "old_logp", "reference_logp" },
   parameters = { { "clip_low", 0.2 }, { "clip_high", 0.2 }, { "kl_scale", 0.05 } },

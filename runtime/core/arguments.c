@@ -1,4 +1,4 @@
-/* Rules that the arguments of all operators share. */
+/* Checks arguments by an operator's table (core/arguments.h). */
 #include "core/arguments.h"
 
 #include <inttypes.h>
@@ -45,14 +45,14 @@ const void *flp_arguments_advance(const void *address, int64_t elements, flp_dty
     return address ? (const char *)address + elements * flp_dtype_bytes(dtype) : NULL;
 }
 
-/* ---- by the table ---- */
+/* ---- checks by the table ---- */
 
 static const void *address_at(const void *args, int at)
 {
     return *(const void *const *)(const void *)((const char *)args + at);
 }
 
-/* An ignore_index that nothing looks at is most likely meant to be ignored. */
+/* An ignore_index without the flag is an error: the caller most likely wants such rows to be ignored. */
 static flp_status check_flags(unsigned flags, unsigned more, int64_t ignore_index)
 {
     const unsigned known = FLP_CHECK_TARGETS | FLP_IGNORE_INDEX | more;
@@ -123,7 +123,6 @@ static flp_status refuse_others(const flp_argument *array, const void *address)
                            array->owner == FLP_ARGUMENT_OF_SHARD ? "0, it is no shard" : "not 0, a shard has partials alone");
 }
 
-/* An array without elements. */
 static int is_empty(const flp_argument *array, const void *problem)
 {
     return array->entries_at && flp_problem_int64(problem, array->entries_at) == 0;
@@ -134,15 +133,16 @@ static int element_bytes(const flp_argument *array, const void *problem)
     return array->bytes ? array->bytes : flp_dtype_bytes((flp_dtype)flp_problem_int(problem, array->dtype_at));
 }
 
-/* What the array lowers pointer_alignment to at most: an element of the problem's dtype, its first field, between which its own may lie. */
+/* The lowest pointer_alignment that the array can cause. With by_elements it is an element of the problem's dtype, the first field, even if the array is
+ * aligned to less. */
 static int least_alignment(const flp_argument *array, const void *problem)
 {
-    const int bytes = flp_dtype_bytes((flp_dtype)flp_problem_int(problem, 0)); /* 0 of a dtype that nothing has checked yet */
+    const int bytes = flp_dtype_bytes((flp_dtype)flp_problem_int(problem, 0)); /* 0: the dtype is not valid, and was not checked yet */
 
     return array->by_elements && bytes > 0 ? bytes : 1;
 }
 
-/* Without rows too, the problem does not have what it does not ask for. */
+/* An array that the problem does not have must be NULL in a call with 0 rows, too. */
 static flp_status check_array(const flp_operator *op, const flp_arguments *table, const flp_argument *array, const void *normal, const void *args)
 {
     const int64_t rows = *(const int64_t *)args;

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
-/* Fewer say nothing of the coefficients, of which there are five. */
+/* Fewer samples do not determine the five coefficients. */
 enum { LEAST_SAMPLES = 12 };
 
 flp_status flp_calibration_identify(flp_context *context, int compute_capability, flp_record_identity *identity)
@@ -25,12 +25,12 @@ flp_status flp_calibration_identify(flp_context *context, int compute_capability
     *identity = (flp_record_identity){ .problem = "model", .numerics = "model" };
     snprintf(identity->arch, sizeof(identity->arch), "sm_%d", compute_capability);
     flp_digest_format(text, strlen(text), identity->templates);
-    flp_digest_format("", 0, identity->selection); /* of no kernels */
+    flp_digest_format("", 0, identity->selection); /* of an empty list of kernels */
     free(text);
     return FLP_OK;
 }
 
-/* That of another kind of device says nothing of this one. */
+/* Finds the calibration of such a device. One of another kind of device says nothing about this one. */
 static flp_status find(flp_context *context, const flp_device *device, char text[FLP_RECORD_TUNING_BYTES])
 {
     flp_record_identity identity;
@@ -53,7 +53,7 @@ static int is_calibration(void *found, const flp_record *record)
     return *(int *)found = strcmp(record->identity.problem, "model") == 0;
 }
 
-/* The driver counts in kHz, and memory that transfers twice a clock. */
+/* The driver gives clocks in kHz. Memory transfers twice in each clock. */
 static void read_attributes(const flp_device *device, flp_model_facts *facts)
 {
     const flp_driver *driver;
@@ -88,7 +88,7 @@ void flp_calibration_facts(flp_context *context, const flp_device *device, flp_m
     flp_status_restore_message(callers_message);
 }
 
-/* Lines: the coefficients, the number of samples, by how many millionths the model was wrong, and is. */
+/* Reads the lines of flp_generator_calibrate: the coefficients, the number of samples, and the model's error before and after, in millionths. */
 static flp_status read_fit(char *fit, flp_record *record)
 {
     char *rest = NULL, *coefficients = strtok_r(fit, "\n", &rest), *samples = strtok_r(NULL, "\n", &rest), *before = strtok_r(NULL, "\n", &rest);

@@ -23,11 +23,11 @@ typedef union {
 
 /* ---- memory ---- */
 
-/* The workspace of a plan's calls of so many rows. To lay one out costs more than all the rest of a call, so each thread keeps its last ones. */
+/* The workspace of a plan's calls of `rows` rows. Laying one out costs more than all the rest of a call, so each thread keeps its latest layouts. */
 enum { LAYOUTS = 4 };
 typedef struct {
     uint64_t plan_serial;
-    int64_t rows, wanted_bytes; /* wanted: of the memory, for these rows and fewer */
+    int64_t rows, wanted_bytes; /* wanted_bytes: of memory, enough for these rows and for fewer */
     flp_workspace workspace;
 } layout;
 
@@ -133,7 +133,7 @@ static flp_status check_targets(const flp_operator_calls *calls, const flp_plan 
     return flp_targets_check(plan, &targets);
 }
 
-/* cuda_context: the id of the current one; not looked at on the CPU path. */
+/* cuda_context: the id of the current CUDA context; ignored on the CPU path. */
 static flp_status execute(const flp_operator_calls *calls, flp_plan *plan, const void *args, const flp_call *call, unsigned long long cuda_context)
 {
     own_work own;
@@ -185,9 +185,9 @@ flp_status flp_call_execute(const flp_operator_calls *calls, flp_plan *plan, con
     return status == FLP_OK ? execute(calls, plan, args, &call, cuda_context) : status;
 }
 
-/* ---- a call without one ---- */
+/* ---- a call without a plan ---- */
 
-/* No rows: what can be checked without addresses, hence without a plan. */
+/* A call with 0 rows: checks what can be checked without addresses, and therefore without a plan. */
 static flp_status check_empty(const flp_operator_calls *calls, const void *problem, const void *args)
 {
     const flp_operator *op = calls->op;
@@ -276,7 +276,7 @@ flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, c
 
 _Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56, "the driver reads other structures");
 
-/* A kernel that waits itself for the one before it is launched beside that one's end. */
+/* Programmatic dependent launch: a kernel that waits by itself for the kernel before it may start before that one has ended. */
 static CUresult launch_dependent(const flp_driver *driver, const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters)
 {
     CUlaunchAttribute overlap = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1 };

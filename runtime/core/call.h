@@ -1,11 +1,11 @@
-/* One call of any operator: check, plan, context, targets, memory, launches. What differs from operator to operator is a flp_operator_calls. */
+/* Runs one call of any operator: checks, plan, CUDA context, targets, workspace, launches. What differs from operator to operator is an flp_operator_calls. */
 #ifndef FLP_CORE_CALL_H
 #define FLP_CORE_CALL_H
 #include "core/arguments.h"
 #include "core/plan.h"
 #include "core/dispatch.h"
 
-/* What a call's args say, in the words of all operators. What an operator does not have is 0. */
+/* The args that all operators have in common. What an operator does not have is 0. */
 typedef struct {
     int64_t rows;
     CUstream stream;
@@ -14,37 +14,38 @@ typedef struct {
     unsigned flags; /* flp_execute_flags */
     const void *target;
     int64_t ignore_index;
-    const int64_t *row_index; /* or NULL: row i's target is target[row_index[i]], 0 .. target_rows - 1 */
+    const int64_t *row_index; /* row i's target is target[row_index[i]], an index in 0 .. target_rows - 1; NULL: target[i] */
     int64_t target_rows;
 } flp_call;
 
-/* Room for the args of any operator as this library knows them, and for what is made of them. */
+/* Room for the args of any operator as this library knows them, and for the work that an operator's check derives from them. */
 enum { FLP_CALL_ARGS_BYTES = 1024, FLP_CALL_WORK_BYTES = 512 };
 
 typedef struct flp_operator_calls {
     const flp_operator *op;
     const flp_arguments *arguments;
-    /* Takes args as the caller's header has them; NULL: flp_sized_take. own [FLP_CALL_ARGS_BYTES] */
+    /* Converts args from the caller's header's struct to this library's, as flp_sized_take does. NULL: flp_sized_take. own [FLP_CALL_ARGS_BYTES] */
     const void *(*take)(const void *args, void *own, const flp_sizes *sizes, flp_status *status);
 
-    /* What the table of arguments does not say, but for the targets' values and the size of the workspace; NULL: nothing. plan: NULL for a call of
-     * no rows that takes none; normal: its problem, defaults filled in. work [FLP_CALL_WORK_BYTES]: is filled in where makes_work is 1.
-     * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
+    /* Checks what the table of arguments does not say, except for the targets' values and the size of the workspace. NULL: nothing is left to check. plan: NULL
+     * for a call with 0 rows that needs no plan. normal: the problem with its defaults filled in. work [FLP_CALL_WORK_BYTES]: is filled in where makes_work is
+     * 1. FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
     flp_status (*check)(const flp_plan *plan, const void *normal, const void *args, void *work);
-    int makes_work;          /* 1: the two below are given work; 0: args */
-    int takes_no_workspace;  /* 1: of a plan that has one for another call */
-    int writes_without_rows; /* 1: with rows = 0 there are still zeros to write, by the plan of one row */
+    int makes_work;          /* 1: launch and run_on_cpu are passed the work; 0: the args */
+    int takes_no_workspace;  /* 1: the call needs none, although its plan has one for another call */
+    int writes_without_rows; /* 1: a call with rows = 0 writes zeros, by the plan of one row */
 
-    /* GPU paths: enqueues on the stream. workspace: laid out for the call's rows, in memory. FLP_CUDA_FAILED names the kernel. */
+    /* GPU paths: enqueues on the stream. workspace: laid out for the call's rows, with its memory. FLP_CUDA_FAILED names the kernel. */
     flp_status (*launch)(const flp_plan *plan, const void *work, const flp_workspace *workspace);
-    /* The CPU path. bad_count, bad_first: out-of-range targets and the first such row; only added to / lowered. */
+    /* The CPU path. The number of out-of-range targets is added to *bad_count, and *bad_first is lowered to the first row that has one. */
     flp_status (*run_on_cpu)(const flp_plan *plan, const void *work, int64_t *bad_count, int64_t *bad_first);
 
-    /* The call that comes before one with these args, of a plan for which there is one, with their workspace: it leaves there, and in arrays that they read,
-     * what the plan's problem says. For who makes calls up; NULL: there is none. Errors as flp_call_execute. */
+    /* Makes the call that must come before one with these args, where the plan's problem needs one (the forward of with_forward). It has the same workspace,
+     * and leaves its results there and in arrays that the args read. For tunings, which make calls themselves. NULL: no problem of the operator needs one.
+     * Errors as flp_call_execute. */
     flp_status (*execute_before)(flp_plan *plan, const void *args);
 
-    /* flp_tune_first_use, which makes calls itself; NULL: its problems are not tuned on first use. */
+    /* flp_tune_first_use; NULL: the operator's problems are not tuned on first use. */
     void (*tune)(const struct flp_operator_calls *calls, flp_context *context, const void *problem, flp_plan **plan);
 } flp_operator_calls;
 
@@ -52,15 +53,15 @@ typedef struct flp_operator_calls {
 flp_status flp_call_create_plan(const flp_operator_calls *calls, flp_context *context, const void *problem, flp_plan **plan, const flp_sizes *sizes);
 flp_status flp_call_prepare(const flp_operator_calls *calls, flp_context *context, const void *problem, CUstream stream, const flp_sizes *sizes);
 
-/* flp_X_execute and flp_X, with structs as the caller's header has them. */
+/* flp_X_execute and flp_X. Structs are as the caller's header has them, with these sizes. */
 flp_status flp_call_execute(const flp_operator_calls *calls, flp_plan *plan, const void *args, const flp_sizes *sizes);
 flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, const void *problem, const void *args, const flp_sizes *sizes);
 
-/* For launch. Launches one kernel as its manifest says: threads, shared memory, and beside the end of the kernel before it where it waits itself.
- * blocks: along x. */
+/* For flp_operator_calls.launch: launches one kernel with the threads and shared memory of its manifest. A kernel with dependent_launch, which waits for the
+ * kernel before it by itself, may start before that one has ended (programmatic dependent launch). blocks: of the grid, along x. */
 flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters);
 
-/* The functions of fusedlogp.h that every operator has. X: flp_linear_logp, say, with X_operator and X_calls. */
+/* Defines the functions of fusedlogp.h that every operator has. X: e.g. flp_linear_logp, for which there are X_operator and X_calls. */
 #define FLP_CALL_FUNCTIONS(X)                                                                                                   \
     flp_status X##_problem_format_sized(const X##_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)           \
     {                                                                                                                           \
@@ -87,25 +88,25 @@ flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream s
         return flp_call_prepare(&X##_calls, context, problem, stream, sizes);                                                   \
     }
 
-/* For flp_operator_calls.tune. *plan is that of problem, in the CUDA context that is current; where tuning gives it a record, the plan that takes it stands
- * in its place. Within the context's seconds, on memory and a stream of the tuning's own. Threads and processes that ask for one problem at once tune it
- * once: the others wait for the record, up to ten seconds beyond that time. Never fails: the plan stays, and says why in its description; so does a warning.
- * This thread's error message stays. */
+/* For flp_operator_calls.tune: in a context with FLP_CONTEXT_TUNE, tunes the problem of *plan, which was just made in the current CUDA context. If this leaves
+ * an exact record, a plan that follows the record replaces *plan. The tuning takes the context's tune_seconds, and has device memory and a stream of its own.
+ * Threads and processes that need the same problem at once tune it only once: the others wait for the record, up to ten seconds beyond that time.
+ * Never fails: if the problem cannot be tuned, *plan stays, and its description and a warning say why. Does not change this thread's error message. */
 void flp_tune_first_use(const flp_operator_calls *calls, flp_context *context, const void *problem, flp_plan **plan);
 
-/* ---- FLP_CHECK_TARGETS: looks at every target before anything is enqueued ---- */
+/* ---- FLP_CHECK_TARGETS: checks every target before anything is enqueued ---- */
 
 typedef struct {
     const void *target; /* [rows] i32 or i64, where the plan's path reads it */
     flp_dtype dtype;
     int64_t rows, vocab, ignore_index;
-    int ignores; /* 1: ignore_index is */
+    int ignores; /* 1: rows whose target is ignore_index are ignored */
     CUstream stream;
-    const int64_t *row_index; /* or NULL: row i's target is target[row_index[i]], 0 .. target_rows - 1 */
+    const int64_t *row_index; /* as in flp_call */
     int64_t target_rows;
 } flp_targets;
 
-/* On a GPU path copies them to the host, which waits for the stream (FLP_CAPTURING where it is captured).
- * FLP_BAD_TARGET: the first row whose target is neither ignored nor in the vocabulary, and its value, or whose index names none. */
+/* On a GPU path the targets are copied to the host, which waits for the stream; FLP_CAPTURING: the stream is being captured.
+ * FLP_BAD_TARGET names the first row whose target is neither ignored nor in the vocabulary, or whose row_index is out of range, and the value. */
 flp_status flp_targets_check(const flp_plan *plan, const flp_targets *wanted);
 #endif

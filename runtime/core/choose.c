@@ -41,7 +41,8 @@ static flp_status select_kernels(flp_context *context, flp_backend backend, cons
     return flp_generator_select(flp_kernel_store_generator(context->store), &kernels, &choice->selection);
 }
 
-/* Where the driver cannot encode the tensor maps that kernels take, the portable ones are left, which take none. */
+/* Selects kernels. If they take tensor maps (TMA descriptors) that the driver cannot encode, portable kernels, which take none, are selected instead. missing:
+ * receives the reason for that, or "". */
 static flp_status select_for_driver(flp_context *context, const flp_choice_wanted *wanted, const flp_device *device, flp_choice *choice, char *missing,
                                     size_t bytes)
 {

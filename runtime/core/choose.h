@@ -10,18 +10,19 @@ typedef struct {
 } flp_choice;
 
 typedef struct {
-    const char *problem; /* its canonical string, with the operator's hint */
+    const char *problem; /* its canonical string and the operator's hint */
     const char *tuning;  /* of the kernels; "": none */
-    flp_backend backend; /* the one that is asked for */
-    int stays_on_gpu;    /* the operator's */
+    flp_backend backend; /* the requested one */
+    int stays_on_gpu;    /* as flp_operator's */
 } flp_choice_wanted;
 
-/* sm_90a, then portable, then CPU, unless a backend is asked for. On a GPU path *device is the one of the CUDA context that is current here.
- * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.
- * FLP_NO_VARIANT: the backend cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
+/* Chooses the requested backend, or else the first of sm_90a, portable and CPU that has kernels for the problem. On a GPU path *device is the device of the
+ * current CUDA context. If there is a GPU but no current CUDA context, that is FLP_WRONG_CONTEXT, and never the CPU path.
+ * FLP_NO_VARIANT: the backend has no kernels for the problem. FLP_NO_DRIVER: a GPU backend is requested, and there is no driver. FLP_FORKED. */
 flp_status flp_choose_path(flp_context *context, const flp_choice_wanted *wanted, flp_device *device, flp_choice *choice);
 
-/* For a GPU that is newer than the library, or than its NVRTC: portable kernels of an older one, whose PTX the driver compiles. why: what stands
- * against its own, for the reason. FLP_NO_VARIANT: the GPU is not newer, another path was asked for, or the problem has no such kernels. */
+/* For a GPU that is newer than the library, or than NVRTC: chooses portable kernels of an older GPU as PTX, which the driver compiles. why: the reason why
+ * there are no kernels of the GPU's own, which choice->reason repeats. FLP_NO_VARIANT: the GPU is not newer, another path was requested, or the problem has no
+ * such kernels. */
 flp_status flp_choose_ptx(flp_context *context, const flp_choice_wanted *wanted, const flp_device *device, const char *why, flp_choice *choice);
 #endif

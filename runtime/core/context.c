@@ -36,7 +36,7 @@ static flp_status check_options(const flp_context_options *options)
     return FLP_OK;
 }
 
-/* A variable that is no number is as if it were not set. */
+/* A variable that is not a number above 0 counts as not set. */
 static double tune_seconds_of(const flp_context_options *options)
 {
     static const char variable[] = "FUSEDLOGP_TUNE_SECONDS";
@@ -152,5 +152,5 @@ flp_status flp_token_loss_define(flp_context *context, const char *name, const c
     if (!context || !name || !definition)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !name ? "name" : "definition");
     status = flp_generator_define_token_loss(flp_kernel_store_generator(context->store), name, definition);
-    return status == FLP_OK ? flp_token_loss_load(context, name, &program) : status; /* it may be too long */
+    return status == FLP_OK ? flp_token_loss_load(context, name, &program) : status; /* fails where the program is too long */
 }

@@ -1,5 +1,5 @@
-/* Finds the plan of a problem: the path of every call without a plan, so a hit takes no lock, memory or system call; and prepares all that later calls
- * would have to make. */
+/* Finds the plan for a call of flp_X, which takes a problem and no plan. Every such call comes here, so a hit takes no lock, allocates nothing and makes no
+ * system call. Also makes the plans of later calls (flp_X_prepare). */
 #include "core/dispatch.h"
 
 #include <stddef.h>
@@ -26,22 +26,22 @@ typedef struct entry {
 } entry;
 
 struct flp_dispatch {
-    pthread_mutex_t mutex; /* of insertion */
-    atomic_int driver;     /* UNKNOWN ...: a search for it touches the disk, so AUTO searches once for each context */
+    pthread_mutex_t mutex; /* held while a plan is inserted */
+    atomic_int driver;     /* UNKNOWN, THERE or NONE. Searching for it reads the disk, so FLP_BACKEND_AUTO searches only once for each context */
     _Atomic(entry *) buckets[TABLE_BUCKETS];
 };
 
-/* This thread's recent hits, with the problem as it was given, which is quicker to compare than to pack; a context of another serial may be a
- * destroyed one. */
+/* This thread's recent hits, with the problem as the caller gave it, because comparing it is quicker than packing a key. The context of a hit may have been
+ * destroyed, so it is identified by its serial. */
 enum { RECENT_LOG2 = 3 };
 typedef struct {
     uint64_t context_serial;
-    uint64_t op, cuda_context, call; /* the key's */
+    uint64_t op, cuda_context, call; /* as in the key */
     flp_plan *plan;
     flp_problem_storage problem;
 } recent;
 static _Thread_local recent recents[1 << RECENT_LOG2];
-static _Thread_local unsigned latest; /* of them */
+static _Thread_local unsigned latest; /* the index of the latest hit */
 
 flp_status flp_dispatch_create(flp_dispatch **dispatch)
 {
@@ -114,7 +114,7 @@ static flp_plan *look_up(flp_dispatch *dispatch, const flp_dispatch_key *key)
     return at ? at->plan : NULL;
 }
 
-/* Keeps *plan, or destroys it in favour of what another thread has put there meanwhile. */
+/* Adds *plan to the table. If another thread has added one of this key meanwhile, destroys *plan and sets it to that one. */
 static flp_status insert(flp_dispatch *dispatch, const flp_dispatch_key *key, flp_plan **plan)
 {
     _Atomic(entry *) *bucket = &dispatch->buckets[table_index(key)];
@@ -171,7 +171,7 @@ static flp_status make(flp_context *context, const flp_operator *op, const void 
     return insert(context->dispatch, key, plan);
 }
 
-/* What AUTO finds no driver for is for the CPU, and no failure. */
+/* For FLP_BACKEND_AUTO: without a driver the problem takes the CPU path, which is no failure. */
 static flp_status look_for_driver(flp_dispatch *dispatch, unsigned long long *cuda_context)
 {
     char callers_message[FLP_STATUS_MESSAGE_BYTES];
@@ -186,7 +186,7 @@ static flp_status look_for_driver(flp_dispatch *dispatch, unsigned long long *cu
     return FLP_OK;
 }
 
-/* *cuda_context stays 0 where the problem is one for the CPU. */
+/* *cuda_context is 0 where no GPU is used. */
 static flp_status find_cuda_context(flp_context *context, flp_backend backend, unsigned long long *cuda_context)
 {
     const int driver = atomic_load_explicit(&context->dispatch->driver, memory_order_relaxed);
@@ -206,7 +206,7 @@ flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const
     flp_status status = find_cuda_context(context, flp_operator_backend(op, problem), cuda_context);
     int backend;
 
-    /* What is no backend is refused as such, not for what a GPU's would need. */
+    /* A backend that does not exist is reported as such, rather than as a missing driver or CUDA context. */
     if (status != FLP_OK)
         return flp_problem_check_field(op, op->backend_at, problem, &backend) != FLP_OK ? FLP_BAD_ARGUMENT : status;
     key.cuda_context = *cuda_context;
@@ -237,7 +237,7 @@ static int is_among(const char (*variants)[FLP_VARIANT_BYTES], int count, const 
     return i < count;
 }
 
-/* What the plans of all buckets will take compiles side by side. What is wrong with it, making them says. */
+/* Compiles the kernels of the plans of all buckets in parallel. Errors are left out here, because making the plans reports them. */
 static void compile_for_buckets(flp_context *context, const flp_operator *op, void *normal, CUstream stream)
 {
     enum { BUCKETS = 24 };
@@ -251,7 +251,7 @@ static void compile_for_buckets(flp_context *context, const flp_operator *op, vo
     flp_status_keep_message(callers_message);
     memcpy(&bounded, normal, op->problem_bytes);
     if (flp_device_is_capturing(stream, &capturing) != FLP_OK)
-        capturing = 1; /* there is no GPU, or making the plans says what is wrong */
+        capturing = 1; /* there is no GPU, or making the plans reports the error */
     for (int64_t rows = 1; variants && !capturing && rows <= most && count <= (BUCKETS - 1) * FLP_ROLES; rows++) {
         *flp_operator_rows(op, &bounded) = rows = flp_dispatch_rows(rows);
         if (flp_plan_foresee(context, op, &bounded, &selection) != FLP_OK)
@@ -266,7 +266,7 @@ static void compile_for_buckets(flp_context *context, const flp_operator *op, vo
     flp_status_restore_message(callers_message);
 }
 
-/* Every bucket of rows up to the normal problem's, and the scratch of the most demanding one. */
+/* Makes the plan of every bucket of rows up to the normal problem's, and reserves the largest scratch that any of them needs. */
 static flp_status prepare_buckets(flp_context *context, const flp_operator *op, void *normal, const flp_dispatch_call *like)
 {
     flp_dispatch_call call = *like;

@@ -1,4 +1,4 @@
-/* Plans: what operators ask when they set one up, what can be asked of one, its words, and creating it: path, kernels, memory. */
+/* Plans: what an operator's set_up calls, what callers can ask of a plan, its description, and how it is created: path, tuning, kernels, memory. */
 #include "core/plan.h"
 
 #include <inttypes.h>
@@ -145,7 +145,8 @@ static flp_status get_kernels(const flp_plan *plan, const flp_selection *selecti
     return flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
 }
 
-/* Kernels that were prebuilt are those of no tuning, or what decides on a row's bits: where a record's can be neither found nor compiled, these do. */
+/* Falls back to the kernels of plan->tuned.base: those without a tuning, or with the one that decides on a row's bits. A prebuild has these even where the
+ * kernels of a record's tuning can be neither found nor compiled. */
 static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const flp_kernel **kernels)
 {
     const flp_choice_wanted wanted = { text, plan->tuned.base, plan->choice.path, 1 };
@@ -166,7 +167,7 @@ static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const fl
     return FLP_OK;
 }
 
-/* What neither a cache nor NVRTC has is made up for by kernels without a tuning, and those of an older GPU as PTX. */
+/* Where a kernel is in no cache and cannot be compiled, falls back to the kernels without the tuning, then to the PTX of portable kernels of an older GPU. */
 static flp_status get_kernels_or_ptx(flp_plan *plan, const flp_kernel **kernels)
 {
     char text[FLP_PLAN_KERNELS_BYTES], why[FLP_STATUS_MESSAGE_BYTES];
@@ -216,7 +217,7 @@ static char *write_numerics(const flp_plan *plan)
     return text.data;
 }
 
-/* The same path with a tuning's kernels; the choice stays where they cannot be had. */
+/* Changes the plan's kernels to those of a tuning, on the same path. After a failure the choice is as it was. */
 static flp_status choose_tuned(flp_plan *plan, const flp_choice_wanted *untuned, const char *tuning)
 {
     const flp_choice_wanted wanted = { untuned->problem, tuning, plan->choice.path, 1 };
@@ -241,7 +242,7 @@ void flp_plan_kernels_text(const flp_plan *plan, char *text)
     snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", plan->op->hint ? plan->op->hint(plan) : "");
 }
 
-/* That of the records, where there is one; what cannot be had of it is as if it were not there. */
+/* Applies the tuning that flp_tuned_find finds, if any. A tuning that cannot be applied is left out with a warning. */
 static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untuned)
 {
     const flp_tuned_question question = { plan->op,      flp_plan_problem(plan), untuned->problem, plan->op->hint ? plan->op->hint(plan) : "",
@@ -258,7 +259,7 @@ static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untun
     return FLP_OK;
 }
 
-/* tuning: NULL: that of the records. */
+/* tuning NULL: the one that flp_tuned_find finds. */
 static flp_status choose_path(flp_plan *plan, const char *tuning)
 {
     const flp_operator *op = plan->op;
@@ -295,7 +296,7 @@ static flp_status set_up(const char *text, const char *tuning, flp_plan *plan)
     return FLP_OK;
 }
 
-/* A plan as far as no device is needed, which the caller destroys after a failure too. text: receives the problem's canonical string. */
+/* Makes a plan as far as this needs no device. The caller destroys *plan, after a failure too. text: receives the problem's canonical string. */
 static flp_status begin(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan, char text[FLP_PROBLEM_TEXT_BYTES])
 {
     static atomic_uint_fast64_t plans;
@@ -342,7 +343,7 @@ flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, 
 {
     char text[FLP_PROBLEM_TEXT_BYTES], with_hint[FLP_PLAN_KERNELS_BYTES], *rest = NULL;
     flp_text tunings = { 0 };
-    flp_selection selection, tuned; /* wanted keeps the first one's path */
+    flp_selection selection, tuned; /* `wanted` points to selection.path, so later selections go to `tuned` */
     flp_plan *plan = NULL;
     flp_status status = flp_plan_select(context, op, problem, compute_capability, &selection);
     flp_wanted_kernels wanted = { with_hint, compute_capability, selection.path, "" };
@@ -396,7 +397,7 @@ flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, c
     return status;
 }
 
-/* As a GPU path lays it out; its kernels' splits may be fewer. */
+/* The workspace as a GPU path lays it out before its kernels are chosen, which may have fewer splits. */
 static int64_t own_bytes(const flp_plan *plan)
 {
     flp_workspace workspace = { .bytes = 0 };

@@ -1,4 +1,5 @@
-/* An operator's problem as a table of its fields: check, defaults, canonical string, dispatch key and the generator's view follow from it. */
+/* Describes an operator's problem by a table of its fields. Checks, defaults, the canonical string, the dispatch key and what the generator reads follow from
+ * the table. */
 #ifndef FLP_CORE_PROBLEM_H
 #define FLP_CORE_PROBLEM_H
 #include <stddef.h>
@@ -8,11 +9,12 @@
 
 enum { FLP_DISPATCH_SIZES = 15 };
 
-/* Words without padding, compared and hashed as such. flp_problem_pack fills choices and sizes; dispatch the rest. */
+/* The key by which a call without a plan finds its plan (core/dispatch.h): words without padding, compared and hashed as words. flp_problem_pack fills in
+ * choices and sizes, core/dispatch.c the rest. */
 typedef struct {
-    uint64_t op;           /* its address */
-    uint64_t cuda_context; /* its id; 0: none is asked for */
-    uint64_t call;         /* what the call decides: bucket of rows and alignment */
+    uint64_t op;           /* the operator's address */
+    uint64_t cuda_context; /* id of the current one; 0: none is used */
+    uint64_t call;         /* what the call's args decide: bucket of rows, and alignment */
     uint64_t choices;      /* enumerations and flags, up to 3 bits each */
     uint64_t sizes[FLP_DISPATCH_SIZES];
 } flp_dispatch_key;
@@ -20,16 +22,16 @@ typedef struct {
 /* The most rows of one call: row blocks x splits stay below 2^31 in the kernels' schedule. */
 #define FLP_PROBLEM_ROWS_MAX (INT64_C(1) << 28)
 
-enum { FLP_PROBLEM_ALIGNMENT = 16 }; /* the widest load of any path: more changes nothing */
+enum { FLP_PROBLEM_ALIGNMENT = 16 }; /* bytes of the widest load of any path: a larger alignment changes nothing */
 
 typedef struct flp_operator flp_operator;
 
-/* The field's type, and how it stands in the canonical string. */
+/* A field's C type, and how it is written in the canonical string. */
 typedef enum {
     FLP_FIELD_CHOICE,    /* int or enumeration: the word of its value */
-    FLP_FIELD_BITS,      /* unsigned: the word of each bit */
+    FLP_FIELD_BITS,      /* unsigned: the word of each bit that is set */
     FLP_FIELD_DTYPE,     /* flp_dtype: prefix and its name */
-    FLP_FIELD_SIZE,      /* int64_t, low .. high: prefix and number, in the string's head, which is always written */
+    FLP_FIELD_SIZE,      /* int64_t, low .. high: prefix and number, in the head of the string, which is always written */
     FLP_FIELD_COUNT,     /* int64_t: prefix and number */
     FLP_FIELD_STRIDE,    /* int64_t, elements from row to row: prefix and number */
     FLP_FIELD_ALIGNMENT, /* int, bytes: prefix and number */
@@ -39,28 +41,29 @@ typedef enum {
 
 enum { FLP_FIELD_WORDS = 5, FLP_FIELD_AS_DTYPE = -1 };
 
-/* The first field of every problem is its dtype, at offset 0; as another field's offset, 0 therefore stands for none. What a dispatch key takes
- * comes first. */
+/* One field of a problem. The first field of every problem is its dtype, at offset 0. Where an offset below names another field, 0 therefore means that there
+ * is none; only dtype_at 0 is the problem's dtype itself. The members that packing a dispatch key reads come first. */
 typedef struct {
-    const char *name; /* as messages have it; NULL ends a table */
+    const char *name; /* as messages name it; NULL ends a table */
     flp_field_kind kind;
-    int at; /* offset in the problem, as others here */
+    int at; /* offset in the problem, like all members `..._at` */
 
-    unsigned allowed; /* CHOICE, BITS, DTYPE: the bit of each acceptable value, which is below 8 */
+    unsigned allowed; /* CHOICE, BITS, DTYPE: a bit for each acceptable value; values are below 8 */
     int otherwise;    /* CHOICE, DTYPE: what 0 stands for; FLP_FIELD_AS_DTYPE: the problem's dtype */
-    int takes_plan;   /* CHOICE: what is not 0 is for a plan of the caller's, no call without one can have it */
-    /* STRIDE: of a matrix of so many rows and columns, the other way round where transposed_at is not 0. Without rows_at it has as many rows as any
-     * tensor may have. Its elements are dtype_at's: FLP_NONE, and there is no such matrix. 0 stands for the stride like_at, else for the columns. */
+    int takes_plan;   /* CHOICE: 1: values other than 0 are only for plans that the caller creates, not for calls without a plan */
+    /* STRIDE: the matrix that the row stride is of. rows_at, columns_at: its numbers of rows and columns, which are swapped where the value at transposed_at is
+     * not 0; rows_at 0: it may have FLP_PROBLEM_ROWS_MAX rows. dtype_at: dtype of its elements; FLP_NONE: the problem has no such matrix. A stride of 0 stands
+     * for the stride at like_at, or for the number of columns where there is none or that is 0. */
     int rows_at, columns_at, transposed_at, dtype_at, like_at;
 
     const char *words[FLP_FIELD_WORDS]; /* CHOICE: by value, BITS: by bit; NULL: the value is not written */
-    const char *prefix, *value_name;    /* the other kinds: "hs", "stride" for messages; NULL: the field is not written */
+    const char *prefix, *value_name;    /* the other kinds: e.g. "hs", and "stride" for messages; prefix NULL: the field is not written */
     const char *wanted;                 /* CHOICE, DTYPE, NUMBER: what is acceptable, for messages */
     int64_t low, high;                  /* SIZE */
     double least, most;                 /* NUMBER */
 } flp_field;
 
-/* CHOICE, BITS, DTYPE: what a dispatch key holds an acceptable value in. */
+/* CHOICE, BITS, DTYPE: the number of bits that an acceptable value takes in a dispatch key. */
 static inline int flp_field_key_bits(const flp_field *field)
 {
     return field->allowed < 2 ? 0 : field->allowed < 4 ? 1 : 3;
@@ -79,7 +82,7 @@ static inline int flp_field_key_bits(const flp_field *field)
     {                                                                                                               \
         "rows", FLP_FIELD_SIZE, offset, .prefix = "n", .value_name = "rows", .low = 0, .high = FLP_PROBLEM_ROWS_MAX \
     }
-/* The kernels hold it in 32 bits. */
+/* A number of columns or of vocabulary entries, which kernels hold in 32 bits. */
 #define FLP_FIELD_EXTENT(label, offset, letter)                                                           \
     {                                                                                                     \
         label, FLP_FIELD_SIZE, offset, .prefix = letter, .value_name = label, .low = 1, .high = INT32_MAX \
@@ -108,7 +111,7 @@ static inline int flp_field_key_bits(const flp_field *field)
                                              .wanted = "FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU"                     \
     }
 
-/* What lies so many bytes into a problem, or into args. */
+/* The value at offset `at` of a problem or of args. */
 static inline int flp_problem_int(const void *base, int at)
 {
     return *(const int *)(const void *)((const char *)base + at);
@@ -119,38 +122,42 @@ static inline int64_t flp_problem_int64(const void *base, int at)
     return *(const int64_t *)(const void *)((const char *)base + at);
 }
 
-/* A table is made of parts: a problem that has another's as its first field shares rows with it. The first part begins with dtype and sizes. */
+/* Loops over all fields of an operator. They are in several tables, because a problem whose first field is another operator's problem shares tables with that
+ * operator. The first table begins with the dtype and the sizes. */
 #define FLP_EACH_FIELD(field, op)                                       \
     for (const flp_field *const *part_ = (op)->fields; *part_; part_++) \
         for (const flp_field *field = *part_; field->name; field++)
 
-/* Checks every field, fills in the defaults and checks what holds between fields. FLP_BAD_ARGUMENT names the field, what it got and what was wanted. */
+/* Copies problem to normal [op->problem_bytes], checks every field, fills in the defaults and checks the conditions between fields. FLP_BAD_ARGUMENT names the
+ * field, what it got and what was wanted. */
 flp_status flp_problem_normalize(const flp_operator *op, const void *problem, void *normal);
 
-/* The one choice or dtype at this offset; value: what it stands for, its default filled in. */
+/* Checks only the choice or dtype at this offset. *value: its value, or what 0 stands for. Errors as flp_problem_normalize. */
 flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void *problem, int *value);
 
-/* 1: the field of a normal problem is what 0 there stands for, and is not written. */
+/* 1: the field of a normal problem has the value that 0 stands for, and the canonical string leaves it out. 0 for CHOICE, BITS and SIZE, to which this does not
+ * apply. */
 int flp_problem_is_default(const flp_field *field, const void *normal);
 
-/* The memory_budget of a normal problem; 0: it has none. */
+/* The memory_budget of a normal problem, in bytes; 0: it has none. */
 int64_t flp_problem_memory_budget(const flp_operator *op, const void *normal);
 
-/* Writes what tells problems apart, defaults filled in: choices and sizes of the key, which is zeroed. 0: the problem is not acceptable, or not
- * without a plan; flp_problem_refuse then says why. */
+/* Writes the fields that distinguish problems, with their defaults filled in, to choices and sizes of a key that is zeroed. Rows and pointer_alignment are left
+ * out, because the call decides on them. Returns 0 where a choice or name is not acceptable, or takes a plan of the caller's; flp_problem_refuse then says why.
+ * Other values are checked when the plan is made. */
 int flp_problem_pack(const flp_operator *op, const void *problem, flp_dispatch_key *key);
 flp_status flp_problem_refuse(const flp_operator *op, const void *problem);
 
-/* Rules that arguments share with fields. */
+/* Checks that got is in low .. high, for arguments too. FLP_BAD_ARGUMENT names `field`. */
 flp_status flp_problem_check_range(const char *field, int64_t got, int64_t low, int64_t high);
 
-/* The canonical string: operator:dtype, then the sizes, all of them written, then of the other fields those that differ from what a zeroed field stands
- * for, in the table's order. gen/problem.lua reads it too, and the programs, tests and records name problems by it. */
+/* The canonical string: operator and dtype, then all sizes, then the other fields that differ from what 0 stands for, in the table's order. gen/problem.lua
+ * reads it too, and the programs, tests and records name problems by it. */
 enum { FLP_PROBLEM_TEXT_BYTES = 512 }; /* holds every canonical string */
 
 flp_status flp_problem_text_write(const flp_operator *op, const void *problem, char *text, size_t bytes);
 
-/* flp_X_problem_format and flp_X_problem_parse, with the problem as the caller's header has it. */
+/* flp_X_problem_format and flp_X_problem_parse. problem: as the caller's header has it, with these sizes. */
 flp_status flp_problem_text_format(const flp_operator *op, const void *problem, char *text, size_t bytes, const flp_sizes *sizes);
 flp_status flp_problem_text_parse(const flp_operator *op, const char *text, void *problem, const flp_sizes *sizes);
 #endif

@@ -112,7 +112,7 @@ static int read_word(const flp_field *field, const char *text, void *value)
     return 0;
 }
 
-/* 1 where text is this field's part with a well-formed value; whether that is acceptable is for flp_problem_normalize. */
+/* 1 where text is the part of this field, with a well-formed value. flp_problem_normalize checks later whether the value is acceptable. */
 static int read_field(const flp_field *field, const char *text, char *problem)
 {
     const size_t length = field->prefix ? strlen(field->prefix) : 0;
@@ -158,7 +158,7 @@ static flp_status refuse(int index, const char *got, flp_text *wanted)
     return status;
 }
 
-/* The dtype and the sizes, which are the first rows of the first part of the table. */
+/* 1: the dtype or a size. These are the first rows of the first table. */
 static int is_head(const flp_field *field)
 {
     return field->at == 0 || field->kind == FLP_FIELD_SIZE;
@@ -181,7 +181,7 @@ static void append_wanted(const flp_field *field, flp_text *text)
         flp_text_append(text, "%s<%s>", field->prefix, field->value_name);
 }
 
-/* How a part of a field begins: each of its words, or its prefix. NULL: none of that number. */
+/* The i-th way in which the part of a field can begin: one of its words, or its prefix. NULL: there is no i-th. */
 static const char *beginning(const flp_field *field, int i)
 {
     if (is_head(field) || i >= FLP_FIELD_WORDS)
@@ -221,7 +221,7 @@ static flp_status read_option(const flp_operator *op, int index, const char *tex
     return refuse_option(op, index, text);
 }
 
-/* index: the part's place, 0 for the operator's name. */
+/* index: the part's number, 0 for the operator's name. */
 static flp_status read_head(const flp_operator *op, int index, const char *text, char *problem)
 {
     flp_text wanted = { 0 };
@@ -272,7 +272,7 @@ static flp_status read_parts(const flp_operator *op, const char *text, char *pro
     }
 }
 
-/* A problem has one string: what formats differently (another order, leading zeros, a default spelled out) is refused. */
+/* A problem has exactly one string: any other spelling of it (another order, leading zeros, a default spelled out) is refused. */
 static flp_status check_canonical(const flp_operator *op, const char *text, const void *problem)
 {
     char canonical[FLP_PROBLEM_TEXT_BYTES];

@@ -7,13 +7,13 @@
 #include "base/status.h"
 
 struct flp_scratch {
-    pthread_mutex_t mutex; /* of insertion and of handing on; lookups take none */
+    pthread_mutex_t mutex; /* held while a buffer is inserted or handed on; lookups take no lock */
     atomic_uint_fast64_t returns;
     _Atomic(flp_scratch_buffer *) buffers;
 };
 
-/* A stream of a CUDA context, for as long as the process runs. The driver gives the id of no stream that is being captured: such a one is
- * looked for by its handle, which belongs to the stream that it was last seen with. */
+/* Identifies a stream of a CUDA context by the driver's id for it, which no other stream of the process ever gets. The driver does not give the id of a stream
+ * that is being captured. Such a stream is looked for by its handle, which stands for the stream that was last seen with it. */
 typedef struct {
     uint64_t context_id, kind, id;
     uintptr_t handle;
@@ -43,8 +43,8 @@ void flp_scratch_destroy(flp_scratch *scratch)
     free(scratch);
 }
 
-/* CU_STREAM_LEGACY names the same stream as NULL; CU_STREAM_PER_THREAD another one in each thread, and the driver may give that of a thread
- * which is gone to a new one. */
+/* CU_STREAM_LEGACY is the same stream as NULL. CU_STREAM_PER_THREAD is another stream in each thread, and the driver may give the stream of a thread that has
+ * ended to a new thread; threads are therefore numbered. */
 static flp_status identify(const flp_device *device, CUstream stream, int capturing, owner *wanted)
 {
     static atomic_uint_fast64_t threads;
@@ -99,13 +99,15 @@ static flp_scratch_buffer *find(flp_scratch *scratch, const owner *wanted)
     return at;
 }
 
-/* Nobody else has it from here on: a graph may hold its address, or prepare has promised it, or its end of use is unknown. */
+/* 1: the buffer is not handed to another stream: it is its stream's for good, or prepare has reserved it, or a graph may hold its address, or no event was
+ * recorded after its last use. */
 static int stays(const flp_scratch_buffer *buffer)
 {
     return buffer->own || buffer->reserved || buffer->in_graph || (buffer->address && !buffer->recorded);
 }
 
-/* Counts the CUDA context's buffers: how many have a stream for good as one of the first, how many are handed on, and which of these came back first. */
+/* What a CUDA context has: buffers that belong to one of the first streams for good, and shared buffers that may be handed on. oldest: the shared buffer that
+ * was returned first. */
 typedef struct {
     int own, shared;
     flp_scratch_buffer *oldest;
@@ -124,7 +126,7 @@ static void count_buffer(flp_scratch_buffer *buffer, census *found)
     found->returned = buffer->returned;
 }
 
-/* A loan is over when its launches are enqueued, so waiting for one is short. */
+/* Waits for buffers that are lent, which does not take long: a loan ends when its launches are enqueued. */
 static census count_buffers(flp_scratch *scratch, uint64_t context_id)
 {
     census found = { 0 };
@@ -140,7 +142,7 @@ static census count_buffers(flp_scratch *scratch, uint64_t context_id)
     return found;
 }
 
-/* The driver has given the handle out again: the stream that had it is gone. */
+/* For a handle that the driver has reused: the stream that had it is gone, and its buffer is no longer found by the handle. */
 static void forget_handle(flp_scratch *scratch, const owner *of)
 {
     for (flp_scratch_buffer *at = atomic_load(&scratch->buffers); at && of->handle; at = at->next)
@@ -149,7 +151,7 @@ static void forget_handle(flp_scratch *scratch, const owner *of)
             atomic_store_explicit(&at->handle, 0, memory_order_relaxed);
 }
 
-/* An empty one, of the list or new. */
+/* Gives the stream an empty buffer: an unused one of the list, or a new one. */
 static flp_status insert(flp_scratch *scratch, const flp_device *device, const owner *wanted, int own)
 {
     const owner nobody = { .kind = NOBODY };
@@ -172,7 +174,8 @@ static flp_status insert(flp_scratch *scratch, const flp_device *device, const o
     return FLP_OK;
 }
 
-/* FLP_OK also where the buffer has meanwhile come to stay with its stream. */
+/* Hands a buffer to another stream, whose work then waits for the buffer's last use. Does nothing, with FLP_OK, where the buffer must meanwhile stay with its
+ * stream. */
 static flp_status hand_on(flp_scratch_buffer *buffer, const owner *wanted, CUstream stream)
 {
     flp_status status = FLP_OK;
@@ -206,8 +209,8 @@ static flp_status provide_owner(flp_scratch *scratch, const flp_device *device, 
     return status;
 }
 
-/* The stream's buffer, locked: another stream may get it between the search and the lock. NULL where there is none and a capture forbids to make
- * one. */
+/* Finds the stream's buffer and locks it. Searches again if another stream got the buffer between the search and the lock. *buffer is NULL where there is none
+ * and a capture forbids making one. */
 static flp_status take(flp_scratch *scratch, const flp_device *device, CUstream stream, int capturing, flp_scratch_buffer **buffer)
 {
     owner wanted;

@@ -1,4 +1,4 @@
-/* One buffer of the shared scratch: growing, freeing, and the event behind its last use. */
+/* One buffer of the shared scratch: growing, freeing, and the event after its last use. */
 #include "core/scratch_buffer.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static void forget(flp_scratch_buffer *buffer)
     buffer->in_graph = 0;
 }
 
-/* Gives up the memory: at once where only the stream used it, with the scratch where a graph may use it again. */
+/* Gives up the memory. It is freed at once if only the stream used it; if a graph may use it again, it is kept until the graphs' memory is released. */
 static flp_status outgrow(flp_scratch_buffer *buffer, CUstream stream)
 {
     const flp_driver *driver;

@@ -1,4 +1,4 @@
-/* What executions of a plan count: bad targets, what a filter passed over, backwards without their forward. */
+/* Counters of a plan's executions: bad targets, blocks that the gradient filter skipped, and backwards without their forward. */
 #include "core/tally.h"
 
 #include <stddef.h>
@@ -37,7 +37,7 @@ CUdeviceptr flp_tally_at(const flp_plan *plan, flp_tally_role role)
     return plan->tallies + (CUdeviceptr)role * sizeof(flp_tally);
 }
 
-/* From here on kernels that begin add to the other side. */
+/* Switches sides: kernels that begin from here on add to the other pair. */
 static flp_status turn(CUdeviceptr tally, uint64_t *side)
 {
     const uint64_t other = 1 - *side;
@@ -56,8 +56,8 @@ static flp_status wait_for_device(void)
     return status == FLP_OK ? flp_driver_check(driver, driver->context_synchronize(), "cuCtxSynchronize") : status;
 }
 
-/* What was enqueued before ends first, whether it has begun or not. Then the side that was turned away from is read behind all kernels that began
- * before. Where that fails, it is taken the next time but one. */
+/* First waits until all work that was enqueued before has ended. Then switches sides, waits for the kernels that began before the switch, and reads and empties
+ * the old pair. If this fails after the switch, the old pair's counts are taken the next time but one. */
 static flp_status read_device(flp_plan *plan, flp_tally_role role, uint64_t *taken)
 {
     const CUdeviceptr tally = flp_tally_at(plan, role);
@@ -88,7 +88,7 @@ static flp_status take_from_device(flp_plan *plan, flp_tally_role role, uint64_t
     return status;
 }
 
-/* ---- the CPU path counts bad targets alone ---- */
+/* ---- the CPU path, which counts only bad targets ---- */
 
 void flp_tally_add_bad_targets(flp_plan *plan, int64_t count, int64_t first)
 {
@@ -112,7 +112,7 @@ static void take_from_host(flp_plan *plan, uint64_t *taken)
 
 /* ---- what a caller asks ---- */
 
-/* taken [2]: what was added since it was last taken, of which nothing is lost or taken twice. */
+/* taken [2]: what was counted since the last call for this role. Nothing is lost or taken twice. */
 static flp_status take(flp_plan *plan, flp_tally_role role, uint64_t *taken)
 {
     taken[0] = taken[1] = 0;
@@ -139,7 +139,7 @@ flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_t *first
 
 flp_status flp_plan_filter_statistics(flp_plan *plan, int64_t *blocks, int64_t *passed_over)
 {
-    uint64_t taken[2]; /* kept, and all */
+    uint64_t taken[2]; /* blocks kept, and all blocks */
     flp_status status = take(plan, FLP_TALLY_FILTER, taken);
 
     if (status == FLP_OK && blocks)

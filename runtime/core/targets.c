@@ -1,4 +1,4 @@
-/* FLP_CHECK_TARGETS: looks at every target before anything is enqueued. */
+/* FLP_CHECK_TARGETS: checks every target before anything is enqueued. */
 #include "core/call.h"
 
 #include <inttypes.h>
@@ -69,7 +69,7 @@ static flp_status check_on_device(const flp_targets *wanted)
     return status;
 }
 
-/* Through an index: all of the targets are brought to the host, since a row's may lie anywhere. */
+/* For calls with a row_index. targets: all of them, on the host, because the target of a row may be at any place. */
 static flp_status check_indexed(const flp_targets *wanted, const int64_t *row_index, const void *targets)
 {
     for (int64_t i = 0; i < wanted->rows; i++) {

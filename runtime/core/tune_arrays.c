@@ -1,4 +1,4 @@
-/* The arrays of a call that is made up. */
+/* The arrays of the calls that a tuning makes itself. */
 #include "core/tune_arrays.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static int is_asked(const flp_tune_arrays *arrays, const flp_argument *argument)
            (argument->asked_at == 0 || flp_problem_int(arrays->problem, argument->asked_at) != 0);
 }
 
-/* What a flag of the problem makes optional is a result there. */
+/* An array that a flag of the problem makes optional is a result where the flag is set. */
 static flp_argument_values values_of(const flp_tune_arrays *arrays, const flp_argument *argument)
 {
     if (argument->optional_at && flp_problem_int(arrays->problem, argument->optional_at) != 0)
@@ -106,7 +106,7 @@ int64_t flp_tune_arrays_bytes(const flp_tune_arrays *arrays)
 
 /* ---- values ---- */
 
-/* Larger arrays repeat a block of this many numbers, of which no row has a multiple. */
+/* Larger arrays repeat a block of this many random numbers. No row's length is a multiple of it. */
 enum { BLOCK_ELEMENTS = (1 << 22) + 4099 };
 
 static uint64_t next_random(uint64_t *state)
@@ -118,7 +118,7 @@ static uint64_t next_random(uint64_t *state)
     return mixed ^ mixed >> 31;
 }
 
-/* A sum of four uniform numbers, with mean 0 and deviation 1. */
+/* A scaled sum of four uniform numbers, with mean 0 and standard deviation 1. */
 static float normal(uint64_t *state)
 {
     const uint64_t bits = next_random(state);
@@ -159,7 +159,7 @@ static void fill_targets(const flp_tune_arrays *arrays, const flp_tune_array *ar
     }
 }
 
-/* The first count elements, of which there are at most BLOCK_ELEMENTS; the same for the same array in each process. */
+/* Fills in the first `count` elements, at most BLOCK_ELEMENTS except for targets. Each process gives an array the same values. */
 static flp_status fill_block(const flp_tune_arrays *arrays, const flp_tune_array *array, char *to, int64_t count)
 {
     enum { PIECE = 1024 };
@@ -192,7 +192,7 @@ static flp_status no_memory(const char *name)
     return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a copy of %s", name);
 }
 
-/* malloc'ed; NULL and *status. */
+/* The values of an array, or those that it repeats. malloc'ed, and to be freed after a failure (*status), too; NULL: out of memory. */
 static char *make_block(const flp_tune_arrays *arrays, const flp_tune_array *array, flp_status *status)
 {
     const int64_t elements = block_elements(array);
@@ -262,7 +262,7 @@ flp_status flp_tune_arrays_clear(flp_tune_arrays *arrays)
     return status;
 }
 
-/* address(i): of the arrays, on the device or the host. */
+/* addresses: of the arrays, on the device or the host. */
 static void fill_args(const flp_tune_arrays *arrays, int64_t rows, void *const *addresses, void *args)
 {
     char *bytes = args;
@@ -306,7 +306,7 @@ static size_t sampled_bytes(const flp_tune_arrays *arrays, const flp_tune_array 
     return bytes < most ? bytes : most;
 }
 
-/* Copies piece by piece of a result of so many bytes; from: the host's, or NULL: the device's. */
+/* Copies the beginning and the end of a result. from: the result on the host; NULL: the array on the device. to [sampled_bytes] */
 static flp_status take_sample(const flp_tune_arrays *arrays, const flp_tune_array *array, flp_tune_sample sample, const char *from, char *to)
 {
     const size_t bytes = sample == FLP_TUNE_ALL ? all_bytes(array) : bytes_of(array, FLP_TUNE_FEW_ROWS);
@@ -344,8 +344,9 @@ flp_status flp_tune_arrays_keep(flp_tune_arrays *arrays, flp_tune_sample sample)
     return status;
 }
 
-/* The error allowed, as a part of the largest number of the array. The forward keeps 1e-6 of each number, and so does the CPU path. Gradients are made of
- * derivatives that are rounded to the inputs' 16 bits, and are rounded themselves: two halves of a unit in the last of 8 bits, of a few rows that may meet. */
+/* The allowed error, relative to the largest number of the array. Each number of the forward has an error of 1e-6, and so has the CPU path's. Gradients are
+ * computed from derivatives that are rounded to the inputs' 16 bits, and are then rounded themselves: each time by half a unit in the last of 8 bits, and the
+ * errors of a few rows may add up. */
 static double tolerance_of(const flp_tune_array *array)
 {
     return strncmp(array->argument->name, "grad_", 5) == 0 ? 0x1p-6 : array->dtype == FLP_F32 ? 0x1p-16 : 0x1p-7;
@@ -424,7 +425,7 @@ flp_status flp_tune_arrays_compare(flp_tune_arrays *arrays, flp_tune_sample samp
 
 /* ---- the reference ---- */
 
-/* On the host: inputs as the device has them, results zeroed. malloc'ed. */
+/* The array on the host: inputs as the device has them, results zeroed. malloc'ed. */
 static char *host_array(const flp_tune_arrays *arrays, const flp_tune_array *array, flp_status *status)
 {
     const size_t bytes = bytes_of(array, FLP_TUNE_FEW_ROWS);
@@ -440,7 +441,7 @@ static char *host_array(const flp_tune_arrays *arrays, const flp_tune_array *arr
     return made;
 }
 
-/* What the CPU path wants between the two parts of a call. workspace: to be freed */
+/* Sets args to a workspace, which the CPU path needs for a call that another one comes before. *workspace: to be freed. */
 static flp_status lend_workspace(const flp_arguments *table, const flp_plan *plan, void **workspace, void *args)
 {
     const size_t bytes = (size_t)plan->workspace_bytes;
@@ -464,7 +465,7 @@ static flp_status run_on_cpu(const flp_tune_arrays *arrays, flp_context *context
         max_align_t aligned;
         char bytes[FLP_CALL_ARGS_BYTES];
     } args;
-    void *workspace = NULL; /* of a call of two parts alone */
+    void *workspace = NULL; /* only of a call that another one comes before */
     flp_plan *plan = NULL;
     flp_status status;
 

@@ -1,4 +1,4 @@
-/* Tunes a problem whose plan was just made, and makes the plan again. */
+/* Tuning on first use: tunes a problem whose plan was just made, and makes the plan again from the record. */
 #include "core/call.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "tune/untuned.h"
 
 enum { MOST_JOBS = 16 };
-/* What the holder of the lock may take beyond its budget: the compilation and the call that are under way when it ends. */
+/* How long the holder of the lock may exceed its budget: for the compilation and the call that are under way when the budget ends. */
 static const double patience_seconds = 10;
 
 static flp_cubin_cache_locks locks = { PTHREAD_MUTEX_INITIALIZER, NULL };
@@ -41,7 +41,8 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Allocating ends a capture that is under way: of the default stream's it is asked, which tells of any other stream's that waits for it. */
+/* Allocating device memory would break a capture that is under way. The query is for the legacy default stream: the driver refuses it while any stream that
+ * synchronises with that one is being captured. */
 static flp_status check_capture(void)
 {
     int capturing = 0;
@@ -50,7 +51,7 @@ static flp_status check_capture(void)
     return status == FLP_OK && capturing ? flp_status_fail(FLP_CAPTURING, "a stream is being captured") : status;
 }
 
-/* A problem has a lock on each GPU architecture. *lock: for flp_cubin_cache_lock_release. */
+/* Takes the lock of a problem, of which there is one for each GPU architecture. *lock: for flp_cubin_cache_lock_release. */
 static flp_status take_lock(const first_use *use, const char *text, int *lock)
 {
     const char *path = flp_records_directory(use->context->records);
@@ -77,7 +78,7 @@ static flp_status take_lock(const first_use *use, const char *text, int *lock)
     return *lock >= 0 ? FLP_OK : flp_status_fail(FLP_IO_FAILED, "%s: no lock there, or another tuning had it for too long", path);
 }
 
-/* Puts a plan of the records that there are now in the place of the one that was made before. */
+/* Reads the records again, and replaces the plan by one that follows them. */
 static flp_status make_again(const first_use *use)
 {
     flp_plan *made;
@@ -92,7 +93,7 @@ static flp_status make_again(const first_use *use)
     return FLP_OK;
 }
 
-/* What a short time has found is taken, and stays on the list of those that are to be tuned. */
+/* Publishes the result. If the budget was too short for the whole tuning, the record is used, but the problem stays on the list of problems to be tuned. */
 static flp_status publish(const first_use *use, const flp_tune_target *target, const flp_tuner_result *result)
 {
     flp_environment environment;
@@ -111,7 +112,7 @@ static flp_status publish(const first_use *use, const flp_tune_target *target, c
 typedef struct {
     const flp_tune_target *target;
     flp_text hung;       /* candidates that hung */
-    atomic_int compiled; /* so far; the default once for each kernel that is tuned */
+    atomic_int compiled; /* so far, without the default */
 } search;
 
 static int has_hung(void *data, int candidate)
@@ -129,7 +130,7 @@ static void count_compiled(void *data, int candidate, int begins)
         s->compiled++;
 }
 
-/* What would do, as far as can be told: a next tuning finds what this one has compiled. */
+/* The error where nothing was timed. It estimates the time that would be enough. (The next tuning finds in the cache what this one has compiled.) */
 static flp_status say_too_short(const search *s, const flp_tuner_result *result, double budget)
 {
     const int compiled = s->compiled, candidates = flp_tune_target_count(s->target) - 1;
@@ -191,7 +192,7 @@ static flp_status tune(first_use *use)
     return status;
 }
 
-/* Another may have tuned it while this one waited. */
+/* With the lock: another thread or process may have tuned the problem while this one waited. */
 static flp_status tune_alone(first_use *use)
 {
     flp_status status = make_again(use);

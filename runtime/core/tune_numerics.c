@@ -13,22 +13,22 @@
 #include "core/tuned.h"
 
 enum { DEFAULT_LIMIT = 12, MOST_ROWS = FLP_TUNE_NUMERICS_MOST, MOST_TRIES = 2 };
-/* What a change of a row's bits has to be faster by. */
+/* The ratio of times that a change of a row's bits must stay below. */
 static const double worthwhile_ratio = 0.99;
 
 typedef struct {
-    flp_role role;                                       /* FLP_ROLES: of no kernel, but the chunks it goes by in */
-    char tuning[FLP_TUNING_BYTES];                       /* that decides on it; "": the generator's own, which is the first of its role */
-    char tries[MOST_ROWS][MOST_TRIES][FLP_TUNING_BYTES]; /* of each number of rows */
-    int timed;                                           /* numbers of rows */
-    double log_ratios;                                   /* their sum */
+    flp_role role;                                       /* whose arithmetic it is; FLP_ROLES: not a kernel's, but a width of chunks */
+    char tuning[FLP_TUNING_BYTES];                       /* the items that decide on it; "": the generator's own, the first of its role */
+    char tries[MOST_ROWS][MOST_TRIES][FLP_TUNING_BYTES]; /* the tunings to be timed, for each number of rows */
+    int timed;                                           /* for how many numbers of rows it was timed */
+    double log_ratios;                                   /* the sum over these of log(its time / the default's) */
 } arithmetic;
 
 struct flp_tune_numerics {
     flp_context *context;
     const flp_operator_calls *calls;
     char text[FLP_PROBLEM_TEXT_BYTES];   /* without rows */
-    char wanted[FLP_PLAN_KERNELS_BYTES]; /* of the last number of rows */
+    char wanted[FLP_PLAN_KERNELS_BYTES]; /* what the generator is asked for the last number of rows */
     flp_wanted_kernels kernels;
     flp_problem_storage problems[MOST_ROWS]; /* normal */
     int rows, count;
@@ -105,7 +105,7 @@ static flp_status read_lines(flp_tune_numerics *numerics, char *lines)
     return status;
 }
 
-/* A line for each number of rows. */
+/* Fills in the problem of each number of rows, and appends what the generator is asked for it, one a line. */
 static flp_status list_problems(flp_tune_numerics *numerics, const void *problem, flp_text *lines)
 {
     const flp_operator *op = numerics->calls->op;
@@ -157,7 +157,7 @@ static flp_status set_up(flp_tune_numerics *numerics, const void *problem, int l
     return status;
 }
 
-/* Of chunks, of one number of rows; a line each, and one before them all. */
+/* Appends the chunk widths that one number of rows can have: an empty line, then one a line. */
 static flp_status list_widths(const flp_tune_numerics *numerics, int number, int64_t memory_bytes, flp_text *lines)
 {
     const flp_operator *op = numerics->calls->op;
@@ -168,7 +168,7 @@ static flp_status list_widths(const flp_tune_numerics *numerics, int number, int
     return flp_plan_offer(numerics->context, op, &numerics->problems[number], 1, most, lines);
 }
 
-/* Those lines of all that stand in the others, too. */
+/* Keeps only those lines of `all` that are in `others`, too. */
 static void keep_common(flp_text *all, const char *others)
 {
     flp_text kept = { .data = NULL };
@@ -184,7 +184,7 @@ static void keep_common(flp_text *all, const char *others)
     *all = kept;
 }
 
-/* That of the kernels is their own: each number of rows tries the width itself. */
+/* Appends an arithmetic that is a chunk width. The kernels keep their own arithmetic, so each number of rows tries the width alone. */
 static flp_status append_width(flp_tune_numerics *numerics, const char *tuning)
 {
     char number[16];
@@ -197,7 +197,7 @@ static flp_status append_width(flp_tune_numerics *numerics, const char *tuning)
     return status;
 }
 
-/* Behind the kernels' arithmetics, the widths of chunks that all numbers of rows can have: few, and nothing is compiled for them. */
+/* Adds, after the kernels' arithmetics, the chunk widths that all numbers of rows can have. They are few, and nothing is compiled for them. */
 static flp_status add_widths(flp_tune_numerics *numerics, int64_t memory_bytes)
 {
     flp_text all = { .data = NULL };
@@ -291,7 +291,7 @@ void flp_tune_numerics_take(flp_tune_numerics *numerics, int number, const flp_t
 
 /* ---- what decides ---- */
 
-/* Decides one role, whose arithmetics stand from *next on, the generator's own first. */
+/* Chooses the arithmetic of one role. Those of the role begin at *next, with the generator's own; *next moves to the next role's. */
 static const arithmetic *decide_role(const flp_tune_numerics *numerics, int *next)
 {
     const arithmetic *own = &numerics->all[*next], *best = own;

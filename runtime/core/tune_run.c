@@ -1,4 +1,4 @@
-/* The tuner over the candidates of a problem. */
+/* Runs the tuner over the candidates of a problem. */
 #include "core/tune_run.h"
 
 #include <math.h>
@@ -17,9 +17,9 @@ int flp_tune_has_hung(const flp_tune_target *target, int candidate, const flp_te
            flp_hung_has(lines, &identity, flp_tune_target_candidate(target, candidate)->tuning);
 }
 
-/* Of the time, where more than kernels is tried. */
+/* The part of the time for kernels, where launches are tuned too. */
 static const double kernels_share = 0.75;
-/* Candidates that one of several roles stands for where time is shared: it has a kernel of each to be compiled. */
+/* When the time is divided, a candidate that changes several roles counts as this many: a kernel of each role has to be compiled for it. */
 static const double several_roles_weight = 4;
 
 /* A heat is a run of the tuner among the default, its number 0, and some other candidates. */
@@ -27,9 +27,9 @@ typedef struct {
     flp_tune_target *target;
     nvmlDevice_t clock;
     const flp_tuner_options *options;
-    flp_tuner_result *result; /* of all heats, by the target's numbers */
+    flp_tuner_result *result; /* of all heats together, by the target's numbers */
     double begun;
-    double share;                    /* of the budget that heats may take until now */
+    double share;                    /* the part of the budget by whose end the current heats must be done */
     int compiled;                    /* in the heats before this one */
     int count;                       /* of this heat */
     int *numbers;                    /* [count]: the target's */
@@ -79,7 +79,7 @@ static double now(void *self)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The heat's progress as that of the whole. */
+/* Reports the progress of a heat as progress of the whole tuning. */
 static int pass_progress(void *data, const flp_tuner_progress *heat)
 {
     const tuning *t = data;
@@ -117,7 +117,7 @@ static flp_status take_candidates(tuning *t, const int *numbers, int count)
         const flp_tune_candidate *candidate = flp_tune_target_candidate(t->target, i ? numbers[i - 1] : 0);
 
         t->numbers[i] = i ? numbers[i - 1] : 0;
-        /* The tuner's default has no name: here it is the target's base, beside which no tuning at all is a candidate like others. */
+        /* For the tuner, the default is the candidate "". Here that is the target's base, and the empty tuning is a candidate like others, "default". */
         t->candidates[i] = (flp_tuner_candidate){ !i                     ? ""
                                                   : candidate->tuning[0] ? candidate->tuning
                                                                          : "default",
@@ -126,8 +126,8 @@ static flp_status take_candidates(tuning *t, const int *numbers, int count)
     return FLP_OK;
 }
 
-/* Into the result, whose winner is this heat's where it is the last one, unless its time was over before it knew any; else where it is faster than
- * that of the heats before. */
+/* Merges a heat into the result. The heat's winner becomes the result's if nothing was timed before; if this is the last heat, unless its time was over before
+ * it had a winner; or if it is faster than the winner so far. */
 static void take_heat(tuning *t, const flp_tuner_result *heat, int is_last)
 {
     flp_tuner_result *result = t->result;
@@ -140,7 +140,7 @@ static void take_heat(tuning *t, const flp_tuner_result *heat, int is_last)
             result->figures[t->numbers[i]] = heat->figures[i];
     if (wins) {
         result->winner = t->numbers[heat->winner];
-        result->figures[0] = heat->figures[0]; /* what the winner was timed beside */
+        result->figures[0] = heat->figures[0]; /* the default as it was timed beside the winner */
         result->rounds = heat->rounds;
     }
     result->ended = heat->ended > result->ended ? heat->ended : result->ended;
@@ -172,7 +172,7 @@ static flp_status run_heat(tuning *t, const int *numbers, int count, double shar
     return status;
 }
 
-/* Candidates, from number `from` on, that change a role: how many; numbers gets them. */
+/* Writes the candidates from number `from` on that change a role to numbers, and returns how many they are. */
 static int find_of_role(const flp_tune_target *target, flp_role role, int from, int *numbers)
 {
     int count = 0;
@@ -183,8 +183,8 @@ static int find_of_role(const flp_tune_target *target, flp_role role, int from, 
     return count;
 }
 
-/* Those of several roles first, then each role's candidates by themselves. Those of a kernel that takes little of the time would lose to others' otherwise.
- * winners: the faster ones. */
+/* Runs a heat of the candidates that change several roles, then one for each role. Candidates for a kernel that takes little of the time would lose to those of
+ * other kernels in a common heat. winners: receives those of the heats' winners that are not the default. */
 static flp_status run_roles(tuning *t, int *numbers, int *winners, int *won)
 {
     const int candidates = flp_tune_target_count(t->target) - 1;
@@ -201,7 +201,7 @@ static flp_status run_roles(tuning *t, int *numbers, int *winners, int *won)
 
         if (!count)
             continue;
-        /* A tenth of the time is for those that won, together. */
+        /* A tenth of the time is kept for the winners together. */
         status = run_heat(t, numbers, count, count == candidates ? 1 : weight / (left + 0.1 * total), 0, &winner);
         left -= weight;
         if (winner)
@@ -239,8 +239,8 @@ flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const
     return end(&t, status);
 }
 
-/* The winners of the roles, and one that is all of them, unless their text is longer than a tuning can be; and that of several roles, which may change the
- * same fields as they do. */
+/* Runs a heat of the winners: those of single roles, a candidate that joins all of these, and the winner of several roles, which is not joined because it may
+ * change the same fields. There is no such heat if the joined text is longer than a tuning can be. */
 static flp_status run_together(tuning *t, int *winners, int won)
 {
     const int of_several = flp_tune_target_candidate(t->target, winners[0])->role == FLP_ROLES, of_one = won - of_several;
@@ -252,7 +252,8 @@ static flp_status run_together(tuning *t, int *winners, int won)
     return status == FLP_OK ? run_heat(t, winners, won + (of_one > 1), 1, 1, &winner) : status;
 }
 
-/* What is no matter of kernels, beside the best of these: their time is the same then, and nothing is compiled. */
+/* Runs a heat of the tunings of launches (chunks), each with the best kernels: as the kernels are the same, nothing is compiled and only launches make a
+ * difference. */
 static flp_status run_offers(tuning *t)
 {
     int numbers[FLP_TUNE_TARGET_OFFERS + 1], count, with_winner = 0, winner;
@@ -269,7 +270,8 @@ static flp_status run_offers(tuning *t)
     return run_heat(t, numbers, with_winner + count, 1, 1, &winner);
 }
 
-/* A record stands in place of what a plan takes without one: as long as that was not timed, nothing is known to be better. */
+/* A record replaces the advice, which a plan takes without one. If the advice was not timed, nothing is known to be better, and there is no winner to
+ * record. */
 static void forget_what_says_nothing(tuning *t)
 {
     const flp_tuner_figures *advised = &t->result->figures[1];
@@ -325,7 +327,7 @@ flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result
 
     if (!figures->rounds)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: nothing was timed", flp_tune_target_problem(target));
-    if (flp_tune_check_tool() != FLP_OK) /* it may have come meanwhile, as a debugger that was attached */
+    if (flp_tune_check_tool() != FLP_OK) /* a tool may have come meanwhile, such as a debugger that was attached */
         return flp_status_prefix(FLP_BAD_ARGUMENT, "%s", flp_tune_target_problem(target));
     *record = (flp_record){
         .environment = *environment,

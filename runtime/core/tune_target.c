@@ -1,4 +1,4 @@
-/* A problem as it is tuned: candidates by the generator, their plans, and runs of them. */
+/* A tuning target: the generator's candidates, their plans, and their runs. */
 #include "core/tune_target.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 enum { DEFAULT_LIMIT = 12 };
 enum { MORE_SPLITS = 4 };
-/* A workspace of so many bytes is nobody's concern. */
+/* A candidate may have a workspace of this size in any case. */
 static const int64_t small_workspace_bytes = INT64_C(16) << 20;
 static const double default_idle_seconds = 0.02, shortest_run_seconds = 1e-3;
 static const int64_t default_checked_bytes = INT64_C(16) << 20;
@@ -35,10 +35,10 @@ struct flp_tune_target {
     CUevent begin, end;
     flp_tune_arrays arrays;
     CUdeviceptr workspace;
-    int64_t workspace_bytes, most_workspace_bytes; /* what there is, and what a candidate may take */
+    int64_t workspace_bytes, most_workspace_bytes; /* of the workspace that there is; of the largest one that a candidate may have */
     int count, calls_per_run;
     flp_tune_candidate *candidates;
-    flp_plan **plans; /* of each; NULL: it is not prepared */
+    flp_plan **plans; /* of each candidate; NULL: it is not prepared */
 };
 
 /* ---- calls ---- */
@@ -59,7 +59,7 @@ static int64_t rows_of(const flp_tune_target *target)
     return *(const int64_t *)(const void *)(target->problem.bytes + target->calls->op->rows_at);
 }
 
-/* One call whose results are then looked at. */
+/* Makes one call whose results are then compared. */
 static flp_status call_clean(flp_tune_target *target, flp_plan *plan, int64_t rows)
 {
     flp_status status = flp_tune_arrays_clear(&target->arrays);
@@ -97,7 +97,7 @@ flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *
     flp_plan *plan = target->plans[candidate];
     flp_status status = FLP_OK;
 
-    /* One run that is not timed brings the device out of its idle state, and its caches into this candidate's. */
+    /* In a burst, a call that is not timed first wakes the device from its idle state and fills its caches as this candidate does. */
     if (target->options.is_burst) {
         idle(target->options.idle_seconds);
         status = call_plan(target, plan, rows_of(target));
@@ -266,7 +266,7 @@ flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, 
     double seconds = target->candidates[0].predicted_seconds;
     flp_status status;
 
-    /* The base keeps what none of them changes; each brings what it changes. */
+    /* Joins, of the base, the items of the roles that no candidate changes, and of each candidate the items of its role. */
     strcpy(parts[0], target->candidates[0].tuning);
     for (int i = 0; i < count; i++) {
         const flp_tune_candidate *one = &target->candidates[candidates[i]];
@@ -314,7 +314,7 @@ int flp_tune_target_count_offers(const flp_tune_target *target)
     return count < FLP_TUNE_TARGET_OFFERS ? count : FLP_TUNE_TARGET_OFFERS;
 }
 
-/* The model says nothing of them. */
+/* The model does not predict the effect of launches, so the offer has the candidate's predicted time. */
 static flp_status add_offer(flp_tune_target *target, int candidate, const char *offer)
 {
     const char *const tunings[] = { target->candidates[candidate].tuning, offer };
@@ -346,7 +346,7 @@ flp_status flp_tune_target_offer(flp_tune_target *target, int candidate, int *co
     return status;
 }
 
-/* Whether there is anything to time: a call may have two kernels to choose from. */
+/* 1: a call launches the kernel that the candidate changes. A plan may have two kernels, of which a call launches one. */
 static int changes_launches(const flp_tune_target *target, int candidate)
 {
     int (*launches)(const flp_plan *plan, flp_role role, int64_t rows) = target->calls->op->launches;
@@ -356,7 +356,7 @@ static int changes_launches(const flp_tune_target *target, int candidate)
            launches(target->plans[0], role, rows_of(target));
 }
 
-/* Of a thread in local memory, beyond what the kernel looks at there. */
+/* The bytes of spilled registers in a thread's local memory: all beyond the manifest's local_bytes, which the kernel uses on purpose. */
 static flp_status find_spilled_bytes(const flp_tune_target *target, const flp_kernel *kernel, int *bytes)
 {
     int local_bytes = 0;
@@ -369,7 +369,7 @@ static flp_status find_spilled_bytes(const flp_tune_target *target, const flp_ke
     return status;
 }
 
-/* Those of the base and of the generator's choice are not asked. */
+/* Refuses a candidate with a kernel that spills more than the base's. The base and the generator's own choice are not checked. */
 static flp_status check_spills(const flp_tune_target *target, int candidate)
 {
     const flp_plan *plan = target->plans[candidate], *base = target->plans[0];
@@ -402,7 +402,7 @@ static flp_status make_plan(flp_tune_target *target, int candidate)
     return FLP_OK;
 }
 
-/* Why a candidate that can be had is not to be timed. */
+/* Refuses a candidate whose plan could be made but is not to be timed. */
 static flp_status judge(const flp_tune_target *target, int candidate)
 {
     const int64_t bytes = target->plans[candidate]->workspace_bytes;
@@ -429,7 +429,7 @@ flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
     return status;
 }
 
-/* Grows with the candidates: calls are timed by one thread, and the last one's work is done. */
+/* Makes the workspace large enough for a candidate. Only one thread makes calls, and their work is waited for before the old workspace is freed. */
 static flp_status make_workspace(flp_tune_target *target, int64_t bytes)
 {
     CUdeviceptr made;
@@ -456,7 +456,7 @@ flp_status flp_tune_target_check(flp_tune_target *target, int candidate)
 
     if (status == FLP_OK)
         status = call_clean(target, plan, FLP_TUNE_FEW_ROWS);
-    if (status == FLP_OK && !by_bits) /* the default's agree with it */
+    if (status == FLP_OK && !by_bits) /* else the base's results are the same bits, and agree with the reference */
         status = flp_tune_arrays_compare(&target->arrays, FLP_TUNE_REFERENCE, 0);
     if (status == FLP_OK)
         status = flp_tune_arrays_compare(&target->arrays, FLP_TUNE_FEW, by_bits);
@@ -479,7 +479,7 @@ static flp_status open_stream(flp_tune_target *target)
     return status == FLP_OK ? flp_driver_check(driver, driver->event_create(&target->end, 0), "cuEventCreate") : status;
 }
 
-/* For the rows of the bucket that a call without a plan has, on any path that the device has kernels for. */
+/* Takes over the problem with the rows of its bucket, as calls without a plan do, and writes its string, which names no backend. */
 static flp_status take_problem(flp_tune_target *target, const void *problem)
 {
     const flp_operator *op = target->calls->op;
@@ -502,7 +502,8 @@ static flp_status make_default_plan(flp_tune_target *target)
                            flp_plan_reason(target->plans[0]));
 }
 
-/* The problem's memory_budget bounds its plans by itself; else what the tuning may take is what a call may. */
+/* The largest workspace that a candidate may have: the problem's memory_budget, or without one what the tuning's memory leaves, but at least the base's
+ * workspace and small_workspace_bytes. */
 static int64_t most_workspace(const flp_tune_target *target)
 {
     const int64_t budget = flp_problem_memory_budget(target->calls->op, &target->problem),
@@ -537,7 +538,7 @@ static flp_status make_memory(flp_tune_target *target)
     return status;
 }
 
-/* The default's results, once they agree with the CPU path's; and how many of its calls are a run. */
+/* Keeps the base's results, after comparing them with the CPU path's, and finds how many calls a run has. */
 static flp_status take_results(flp_tune_target *target)
 {
     double seconds = 0;

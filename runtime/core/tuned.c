@@ -1,4 +1,4 @@
-/* Finds a plan's tuning among the records. */
+/* Chooses a plan's tuning from the records, the model or advice; and publishes records. */
 #include "core/tuned.h"
 
 #include <inttypes.h>
@@ -24,8 +24,8 @@ typedef struct {
     const flp_environment *environment;
     int has_own, has_near;
     flp_record own, near;
-    double nearest;    /* of near */
-    char refused[256]; /* why the last of the problem's own that does not count does not; "": there is none */
+    double nearest;    /* the distance of near */
+    char refused[256]; /* why a record of the problem does not apply, the last of several; "": there is none */
 } choice;
 
 static void take_own(choice *found, const flp_record *record)
@@ -41,8 +41,8 @@ static void take_own(choice *found, const flp_record *record)
     }
 }
 
-/* Of the shape nearest to the problem's on such a GPU, of several the one whose driver and NVRTC are these. Chunks of one shape say nothing of another's: the
- * model has none. */
+/* Keeps the record if its shape is the nearest to the problem's so far, on such a GPU; of several, the one with the same driver and NVRTC. A tuning with chunks
+ * is left out, because the model does not cover chunks and they say nothing about another shape's. */
 static void take_near(choice *found, const flp_record *record, double distance)
 {
     const flp_environment *here = found->environment;
@@ -58,7 +58,7 @@ static void take_near(choice *found, const flp_record *record, double distance)
     found->near = *record;
 }
 
-/* The problem's record that serves this machine best, and that of the nearest shape. */
+/* Keeps the problem's record that fits this machine best, and the record of the nearest shape. */
 static int take(void *data, const flp_record *record)
 {
     choice *found = data;
@@ -82,7 +82,8 @@ static void take_record(const flp_record *record, const flp_environment *here, f
              record->environment.device, difference[0] ? ": " : "", difference);
 }
 
-/* What was measured there, times what the model says of the way from there to here. */
+/* Takes the tuning of the nearest shape's record, if it promises a gain: the ratio that was measured there, times the change from there to here that the model
+ * predicts. */
 static flp_status carry_over(flp_context *context, const flp_wanted_kernels *wanted, const flp_tuned_question *question, const choice *found, flp_tuned *tuned)
 {
     const flp_record *record = &found->near;
@@ -112,8 +113,8 @@ static flp_status choose(flp_records *records, const flp_environment *environmen
     return flp_records_visit(records, take, found);
 }
 
-/* What a row's bits are to be: as the record of all numbers of rows says, where the context takes such. base, and decided, which stays what it was where
- * there is none. */
+/* Finds the record that decides on a row's bits for all numbers of rows, if the context follows such records (FLP_CONTEXT_TUNED_BITS). base: receives its
+ * tuning; "": there is none. decided: receives the record, and is not changed where there is none. */
 static flp_status find_base(flp_context *context, const flp_tuned_question *question, const flp_wanted_kernels *wanted, const flp_environment *environment,
                             char base[FLP_TUNING_BYTES], flp_record *decided)
 {
@@ -132,7 +133,7 @@ static flp_status find_base(flp_context *context, const flp_tuned_question *ques
     return status;
 }
 
-/* The kernels that decide on a row's bits, without more: no record is of this number of rows. */
+/* Takes only the tuning that decides on a row's bits, because there is no record of this number of rows. */
 static void take_base(const flp_record *decided, flp_tuned *tuned)
 {
     tuned->by = FLP_TUNED_MODEL;
@@ -140,8 +141,8 @@ static void take_base(const flp_record *decided, flp_tuned *tuned)
     snprintf(tuned->source, sizeof(tuned->source), "model, from a record of %.180s", decided->identity.problem);
 }
 
-/* What serves such a device where nothing was measured on it. A context that replays records takes nothing else, and says why one of the problem does not
- * count. */
+/* Takes the device's default tuning (advice), because no record applies. A context with FLP_CONTEXT_REPLAY takes only records: for it, tuned->source still says
+ * why a record of the problem does not apply. */
 static flp_status take_advice(flp_context *context, const flp_wanted_kernels *wanted, const flp_tuned_question *question, flp_tuned *tuned)
 {
     char calibration[FLP_RECORD_TUNING_BYTES], *tuning = NULL;
@@ -213,14 +214,15 @@ flp_status flp_tuned_record(flp_context *context, flp_records *records, const fl
     return FLP_OK;
 }
 
-/* ---- a record in the place of others ---- */
+/* ---- a record that replaces others ---- */
 
 typedef struct {
     flp_tuned_search search;
     const flp_record *record;
 } succession;
 
-/* Other kernels of the problem on this machine, which were the fastest before. What counts for another version of the library alone stays. */
+/* 1: a record of other kernels of the same problem, arithmetic and machine, which were the fastest before. Records that only another version of the library can
+ * use stay. */
 static int is_superseded(void *data, const flp_record *other)
 {
     succession *found = data;

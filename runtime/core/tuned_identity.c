@@ -1,5 +1,5 @@
-/* What a record of a tuning is identified by: the problem's text, the arithmetic, the templates and the default kernels; and of the record that decides on a
- * row's bits. */
+/* What a record of a tuning is identified by: the problem's text, the arithmetic, the templates and the default kernels; and the identity of the record that
+ * decides on a row's bits. */
 #include "core/tuned_identity.h"
 
 #include <ctype.h>
@@ -44,7 +44,7 @@ flp_status flp_tuned_identify(flp_context *context, const flp_wanted_kernels *wa
 
 /* ---- what decides on a row's bits ---- */
 
-/* Behind the operator and the dtype. */
+/* The offset of what follows the operator and the dtype. */
 static size_t rows_at(const char *problem)
 {
     const char *dtype = strchr(problem, ':'), *rows = dtype ? strchr(dtype + 1, ':') : NULL;
@@ -91,7 +91,7 @@ flp_status flp_tuned_identify_decision(flp_context *context, const flp_operator 
     memcpy(&problem, normal, op->problem_bytes);
     *flp_operator_rows(op, &problem) = FLP_TUNED_DECIDING_ROWS;
     status = flp_problem_text_write(op, normal, text, FLP_PROBLEM_TEXT_BYTES);
-    length = strlen(text); /* of the wanted one; what stands behind it there is the plan's hint */
+    length = strlen(text); /* of the string at the start of wanted->problem; the plan's hint follows it there */
     if (status == FLP_OK)
         status = flp_problem_text_write(op, &problem, text, FLP_PROBLEM_TEXT_BYTES);
     if (status != FLP_OK)

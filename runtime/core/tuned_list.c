@@ -1,4 +1,4 @@
-/* The tunings that a plan may take on any machine, for whoever prepares its kernels. */
+/* Lists the tunings that a plan may have on any machine, for a prebuild of its kernels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 typedef struct {
     flp_tuned_search search;
-    flp_record *records; /* of this problem or of shapes nearby, which count */
+    flp_record *records; /* that apply, of this problem or of shapes nearby */
     size_t count, capacity;
     int has_own, out_of_memory; /* has_own: one of them is of the problem */
 } collection;
@@ -37,7 +37,8 @@ static int collect(void *data, const flp_record *record)
     return 0;
 }
 
-/* Where the problem has records of its own, one of these is taken, on whatever machine; else the nearest shape's of the same machine. */
+/* 1: a plan may take this record. If the problem has records of its own, a plan takes one of these on any machine; else it takes the nearest shape's of the
+ * same machine. */
 static int may_be_taken(const collection *found, const flp_record *record)
 {
     const double distance = flp_tuned_search_distance(record->identity.problem, found->search.problem).log2_sizes;
@@ -53,7 +54,7 @@ static int may_be_taken(const collection *found, const flp_record *record)
     return 1;
 }
 
-/* Those that a row of the bits of a tuning may take, and that itself. */
+/* Appends base, a tuning that decides on a row's bits, and the tunings of records that a plan with these bits may take. base "": the generator's own bits. */
 static flp_status list_of_base(flp_context *context, const char *problem, const flp_wanted_kernels *wanted, const char *base, flp_text *tunings)
 {
     collection found = { .records = NULL };
@@ -87,7 +88,7 @@ static int take_decision(void *data, const flp_record *record)
     return 0;
 }
 
-/* What machines' records decide on a row's bits. */
+/* Does this for each tuning that a machine's record has decided on. */
 static flp_status list_decided(flp_context *context, const char *problem, const flp_wanted_kernels *wanted, const flp_record_identity *identity,
                                flp_text *tunings)
 {
@@ -103,7 +104,7 @@ static flp_status list_decided(flp_context *context, const char *problem, const 
     return status;
 }
 
-/* What GPUs of this compute capability take whose memory is slow. */
+/* Appends the default tuning (advice) of GPUs of this compute capability that have slow memory. */
 static flp_status list_advice(flp_context *context, const flp_wanted_kernels *wanted, flp_text *tunings)
 {
     const flp_model_facts slow = { .memory = 1, .calibration = "" };

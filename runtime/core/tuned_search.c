@@ -10,7 +10,7 @@
 #include "core/context.h"
 #include "core/tuned_identity.h"
 
-/* Reads a size, a letter and digits, as "n4096"; 0: it is none. */
+/* Reads a size: a letter and digits, e.g. "n4096". 0: the part is not a size. */
 static double take_size(const char *part, size_t length)
 {
     char *end;
@@ -51,7 +51,7 @@ flp_status flp_tuned_search_begin(flp_context *context, const flp_wanted_kernels
     return status;
 }
 
-/* The identity of a tuning here; NULL: it is none of these kernels. Many records have the same one. */
+/* The identity of a tuning of the wanted kernels; NULL: they cannot have it. The last one is kept, because many records have the same tuning. */
 static const flp_record_identity *identify(flp_tuned_search *found, const char *tuning)
 {
     flp_wanted_kernels wanted = *found->wanted;

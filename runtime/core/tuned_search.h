@@ -33,12 +33,12 @@ flp_status flp_tuned_search_begin(flp_context *context, const flp_wanted_kernels
 /* 1: the record is of the search's problem and architecture. */
 int flp_tuned_search_is_own(const flp_tuned_search *found, const flp_record *record);
 
-/* Why a record of the problem, or of a shape nearby, does not apply here; NULL: it does. A shape nearby may have another arithmetic of its own, so that only what
- * the tuning does to the arithmetic here is compared. */
+/* Why a record of the problem, or of a shape nearby, does not apply here; NULL: it does. A shape nearby may have another arithmetic, so its record's numerics
+ * are not compared; what counts is whether its tuning changes the arithmetic here. */
 const char *flp_tuned_search_fault(flp_tuned_search *found, const flp_record *record);
 
-/* Whether any record may apply, before anything is computed for a search. A visitor for flp_records_visit: has_any becomes 1 for a record of this problem on any
- * machine, with its rows or without, or of a shape nearby on such a device. */
+/* Whether any record may apply, before anything is computed for a search. A visitor for flp_records_visit: has_any becomes 1 for a record of this problem on
+ * any machine, with its rows or without, or of a shape nearby on such a device. */
 typedef struct {
     const char *problem, *decision, *device; /* decision: the problem without its rows; device: its name, NULL: any */
     int has_any;

@@ -1,9 +1,9 @@
-/* Lays out a workspace by the lives of its parts. */
+/* Lays out a workspace by the lifetimes of its parts. */
 #include "core/workspace.h"
 
 flp_workspace_watch *flp_workspace_watcher;
 
-/* What lives when the loop begins is read again when it is gone through again. */
+/* A part that is alive when the loop begins, and read in it, is read again each time that the loop is repeated. */
 static void live_through_loop(const flp_workspace_loop *loop, flp_workspace_part *part)
 {
     if (part->first < loop->first && part->last >= loop->first && part->last < loop->last)
@@ -20,7 +20,7 @@ static int comes_before(const flp_workspace_part *a, const flp_workspace_part *b
     return a->is_wide != b->is_wide ? !a->is_wide : steps_of(a) > steps_of(b);
 }
 
-/* The narrow ones first, of both kinds the longest-lived first, of those alike in the order of their numbers. */
+/* Sorts the parts: those that are not wide first, then by lifetime, the longest first, then by number. Returns how many there are. */
 static int sort_by_life(const flp_workspace *workspace, int order[FLP_WORKSPACE_PARTS])
 {
     int count = 0;
@@ -47,7 +47,7 @@ static int64_t end_of(const flp_workspace_part *part)
     return part->offset + (part->bytes + FLP_WORKSPACE_ALIGNMENT - 1) / FLP_WORKSPACE_ALIGNMENT * FLP_WORKSPACE_ALIGNMENT;
 }
 
-/* Behind all of those before it that it lives together with. */
+/* The offset of a part: after all parts before it in the order that are ever alive together with it. */
 static int64_t place(const flp_workspace *workspace, const int *before, int count, const flp_workspace_part *part)
 {
     int64_t offset = 0;

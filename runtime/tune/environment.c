@@ -12,7 +12,7 @@
 
 static const char unknown[] = "unknown";
 
-/* A text as a line of a record can hold it: printable, no blank at either end. */
+/* Copies a text in a form that a line of a record can hold: printable, no blank at either end. */
 static void set(char to[FLP_ENVIRONMENT_NAME_BYTES], const char *text, size_t length)
 {
     size_t used = 0;
@@ -27,7 +27,7 @@ static void set(char to[FLP_ENVIRONMENT_NAME_BYTES], const char *text, size_t le
         strcpy(to, unknown);
 }
 
-/* A part of a GPU has its profile behind this word. */
+/* The name of a MIG instance has its profile after " MIG ". */
 static void set_profile(flp_environment *environment)
 {
     const char *profile = strstr(environment->device, " MIG ");
@@ -36,7 +36,7 @@ static void set_profile(flp_environment *environment)
     set(environment->mig, profile, strlen(profile));
 }
 
-/* "580.65.06": the branch is what stands before the first dot. Without NVML the version of CUDA is all there is. */
+/* The branch of "580.65.06" is the part before the first dot. Without NVML only the driver's version of CUDA is known. */
 static void set_driver(flp_environment *environment)
 {
     char version[FLP_NVML_VERSION_BYTES];
@@ -79,7 +79,7 @@ void flp_environment_describe(const flp_device *device, flp_environment *environ
     flp_status_restore_message(callers_message);
 }
 
-/* 1, and the text, where they differ. */
+/* 1: they differ, and text says how. */
 static int words_differ(const char *what, const char *there, const char *here, char *text)
 {
     if (strcmp(there, here) == 0)
@@ -133,10 +133,10 @@ int flp_environment_same(const flp_environment *one, const flp_environment *othe
 
 /* ---- tools ---- */
 
-/* What is mapped into a process by compute-sanitizer, Nsight Compute and Nsight Systems. */
+/* Libraries that compute-sanitizer, Nsight Compute and Nsight Systems load into a process. */
 static const char *const tool_libraries[] = { "/libsanitizer-collection.so", "/libcuda-injection.so", "/libToolsInjection64.so" };
 
-/* gdb, cuda-gdb and strace trace a process. */
+/* Finds a process that traces this one, as gdb, cuda-gdb and strace do. */
 static void find_tracer(char text[FLP_ENVIRONMENT_TOOL_BYTES])
 {
     static const char field[] = "TracerPid:";

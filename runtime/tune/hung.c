@@ -1,4 +1,4 @@
-/* Keeps the list of what hung. */
+/* Keeps the list of candidates whose kernels hung. */
 #include "tune/hung.h"
 
 #include <errno.h>

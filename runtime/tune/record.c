@@ -1,4 +1,4 @@
-/* The text of a record: a table of its fields, by which it is written, read and held to. */
+/* Writes, reads and checks the text of a record, by a table of its fields. */
 #include "tune/record.h"
 
 #include <ctype.h>
@@ -58,7 +58,7 @@ static const field fields[] = {
     { "library", TEXT, AT(version), .wanted = "printable characters" },
 };
 #undef AT
-enum { FIELDS = sizeof(fields) / sizeof(fields[0]), NAMED = 12 /* identity and environment, which the file is named by */ };
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]), NAMED = 12 /* the fields of identity and environment, which give the file its name */ };
 _Static_assert(sizeof(flp_regime) == sizeof(int) && sizeof(flp_tuning_end) == sizeof(int), "a CHOICE is an int");
 
 static const void *place(const flp_record *record, const field *field)
@@ -100,7 +100,7 @@ static int is_text(const field *field, const char *text)
     }
 }
 
-/* 1 where the field's value can stand in a text. */
+/* 1: the field's value can be written to a text. */
 static int is_acceptable(const field *field, const void *value)
 {
     switch (field->kind) {
@@ -115,7 +115,7 @@ static int is_acceptable(const field *field, const void *value)
     }
 }
 
-/* "line 3: " where a text is read, else nothing. */
+/* with_lines 1: the record was read from a text, and messages begin with e.g. "line 3: ". */
 static flp_status check(const flp_record *record, int with_lines)
 {
     char line[32] = "";
@@ -159,7 +159,7 @@ flp_status flp_record_format(const flp_record *record, flp_text *text)
     return text->failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "record: no memory") : FLP_OK;
 }
 
-/* One line's value into its field; 0: it has none. */
+/* Reads the value of a line into its field. 0: the value is not one of this field. */
 static int take(const field *field, const char *value, flp_record *record)
 {
     void *to = (char *)record + field->at;
@@ -184,7 +184,7 @@ static int take(const field *field, const char *value, flp_record *record)
     }
 }
 
-/* The line "key: value" at *text, which moves behind it. */
+/* Reads the line "key: value" at *text, and moves *text past it. */
 static flp_status take_line(int number, const field *field, const char **text, flp_record *record)
 {
     char line[FLP_RECORD_PROBLEM_BYTES + 64];
@@ -202,7 +202,7 @@ static flp_status take_line(int number, const field *field, const char **text, f
     return FLP_OK;
 }
 
-/* Two texts that say the same would be two files of one record. */
+/* Refuses a text that the library would write in another way: one record could otherwise be two files. */
 static flp_status check_letters(const char *text, const flp_record *record)
 {
     flp_text own = { 0 };

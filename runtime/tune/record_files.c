@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 
-/* Ours have about 1 KiB. */
+/* Bytes; the records that the library writes have about 1 KiB. */
 enum { LARGEST_RECORD = 16 << 10 };
 static const char ending[] = ".record";
 
@@ -37,7 +37,7 @@ void flp_record_files_free(flp_record_files *files)
     *files = (flp_record_files){ 0 };
 }
 
-/* The new last one, with its place. */
+/* Appends a file with its place, and returns it. NULL: out of memory. */
 static flp_record_file *append(flp_record_files *files, const char *place)
 {
     flp_record_file *file;
@@ -59,7 +59,7 @@ static flp_record_file *append(flp_record_files *files, const char *place)
     return file;
 }
 
-/* What the thread's message says is wrong with it. */
+/* Sets the file's fault to this thread's error message. */
 static flp_status set_fault(flp_record_file *file)
 {
     file->fault = flp_text_duplicate(flp_error_message());
@@ -191,7 +191,7 @@ static int by_text(const void *left, const void *right)
     return strcmp((*(const flp_record_file *const *)left)->text, (*(const flp_record_file *const *)right)->text);
 }
 
-/* The first of its name among the files. */
+/* 1: no valid file before it has the same name. */
 static int is_first(const flp_record_files *files, size_t at)
 {
     for (size_t i = 0; i < at; i++)

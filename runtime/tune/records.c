@@ -1,4 +1,4 @@
-/* Where records are, and finding one among them. */
+/* The records that a process knows: where they are, and finding one among them. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -77,7 +77,7 @@ static uint64_t hash_identity(const flp_record_identity *identity)
     return hash | 1;
 }
 
-/* A directory that cannot be listed costs its records, never a call. */
+/* A directory that cannot be listed is left out with a warning, and no call fails for it. */
 static flp_status read_directory(flp_records *records, const char *path)
 {
     flp_status status = flp_record_files_read(path, &records->files);
@@ -135,7 +135,7 @@ static flp_status load(flp_records *records)
         status = hash_files(records);
     if (status == FLP_OK) {
         records->loaded = 1;
-        flp_status_restore_message(callers_message); /* what is damaged is no failure of the call */
+        flp_status_restore_message(callers_message); /* a damaged file is no failure of the call */
     } else {
         flp_record_files_free(&records->files);
     }
@@ -191,7 +191,7 @@ int flp_records_is_closer(const flp_environment *one, const flp_environment *oth
     return 0;
 }
 
-/* Among equals the first name is taken, and of one name the first file: the user's. */
+/* Of records that are equally close the first by name is taken, and of one name the first file, which is the user's. */
 static void find(const flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                  flp_record_match *match)
 {

@@ -1,16 +1,16 @@
-/* The records that a process knows: those of the user's directory, over those of read-only system directories. They are read once, at the first call
- * that looks for one. All calls may come from any thread. */
+/* Tuning records as files, and the records that a process knows. These are the records of the user's directory, which take precedence, and those of read-only
+ * system directories. They are read once, at the first call that looks for one. All calls may come from any thread. */
 #ifndef FLP_TUNE_RECORDS_H
 #define FLP_TUNE_RECORDS_H
 #include "tune/records.h"
 #include "base/text.h"
 #include "tune/record.h"
 
-/* ---- as they lie in directories, one a file, and in an export, which is their texts in order with an empty line between each two ---- */
+/* ---- records in directories, one a file, and in exports: the texts of records in order, with an empty line between two of them ---- */
 
 typedef struct {
     char *place;    /* the directory's path, or the export's and the line there */
-    char name[256]; /* the file's; one of an export has the name that its file would have; "" where neither is known */
+    char name[256]; /* the file's; in an export the name that its file would have; "" where that is not known */
     char *text;     /* NULL: it cannot be read */
     char *fault;    /* why it is no record; NULL: it is one */
     int unreadable; /* 1: the system refused to read it, so that nothing is known of what it holds */
@@ -23,23 +23,24 @@ typedef struct {
 
 void flp_record_files_free(flp_record_files *files);
 
-/* Appends what a directory holds: every name that ends in ".record", in their order. What lies there else is not looked at.
+/* Appends the files of a directory whose names end in ".record", sorted by name. Other files are ignored.
  * FLP_IO_FAILED: it cannot be listed (errno is ENOENT where it is missing). FLP_OUT_OF_MEMORY. */
 flp_status flp_record_files_read(const char *directory, flp_record_files *files);
 
-/* Appends the entries of an export, which place names in messages. FLP_OUT_OF_MEMORY. */
+/* Appends the entries of an export. place: its name, for messages. FLP_OUT_OF_MEMORY. */
 flp_status flp_record_files_split(const char *place, const char *export, flp_record_files *files);
 
-/* Appends the export of files that are records: each once, the first of a name, in the order of their texts. FLP_OUT_OF_MEMORY. */
+/* Appends the export of those files that are records, sorted by their texts. Of files with the same name only the first is exported. FLP_OUT_OF_MEMORY. */
 flp_status flp_record_files_join(const flp_record_files *files, flp_text *export);
 
-/* Puts a record of a directory in the place of the one there of the same name, else in front. FLP_BAD_ARGUMENT: no record; FLP_OUT_OF_MEMORY. */
+/* Puts a record into the list, in place of the one of the same directory and name, or in front if there is none. FLP_BAD_ARGUMENT: it is not a valid record;
+ * FLP_OUT_OF_MEMORY. */
 flp_status flp_record_files_put(flp_record_files *files, const char *directory, const flp_record *record);
 
-/* Writes a record into a directory, which is made where it is missing. FLP_BAD_ARGUMENT: no record; FLP_IO_FAILED; FLP_OUT_OF_MEMORY. */
+/* Writes a record into a directory, which is made where it is missing. FLP_BAD_ARGUMENT: it is not a valid record; FLP_IO_FAILED; FLP_OUT_OF_MEMORY. */
 flp_status flp_record_files_publish(const char *directory, const flp_record *record);
 
-/* Removes a file of a directory, there and from the list. FLP_IO_FAILED; that it is gone already is no failure. */
+/* Deletes a file from its directory and removes it from the list. It is no failure if the file is gone already. FLP_IO_FAILED, FLP_OUT_OF_MEMORY. */
 flp_status flp_record_files_remove(flp_record_files *files, size_t number);
 
 /* ---- what a process knows ---- */
@@ -52,7 +53,7 @@ typedef struct {
     const char *system_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_RECORDS, else what was configured */
 } flp_records_options;
 
-/* Reads nothing yet, and never fails for a directory's sake: none that can be named is as one that is empty. FLP_OUT_OF_MEMORY. */
+/* Reads nothing yet. If there is no user's directory, or it cannot be determined, the user has no records. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_create(const flp_records_options *options, flp_records **records);
 void flp_records_destroy(flp_records *records);
 
@@ -61,28 +62,29 @@ const char *flp_records_directory(const flp_records *records);
 
 typedef enum { FLP_RECORD_NONE, FLP_RECORD_EXACT, FLP_RECORD_NEARBY } flp_record_match;
 
-/* The record of an identity: exact where the environment is the same too. Of several nearby ones that of the same device, then that whose
- * multiprocessors, L2 cache and power limit, in this order, are closest, then the first name. What is damaged is as if it were not there. FLP_OUT_OF_MEMORY. */
+/* Finds the record of an identity. It is exact where the environment is the same too, else nearby. Of several nearby records, one of the same device is taken,
+ * else the one whose number of multiprocessors, then L2 cache, then power limit is closest, else the first by name. Damaged files are ignored.
+ * FLP_OUT_OF_MEMORY. */
 flp_status flp_records_find(flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                             flp_record_match *match);
 
-/* Two records of one problem: 1 where the first one's environment is closer to this one, 0 where the second's is or both are as close. */
+/* Compares the environments of two records of one problem. 1: `one` is closer to `here`; 0: `other` is, or both are as close. */
 int flp_records_is_closer(const flp_environment *one, const flp_environment *other, const flp_environment *here);
 
-/* Calls visit with each record until one is answered with 1, the user's first, while no other thread can publish. FLP_OUT_OF_MEMORY. */
+/* Calls visit with each record, the user's first, until it returns 1. No other thread can publish meanwhile. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_visit(flp_records *records, int (*visit)(void *data, const flp_record *record), void *data);
 
-/* Into the user's directory, over what was there of the same problem and machine; later calls of find know it. FLP_BAD_ARGUMENT: no record;
- * FLP_IO_FAILED: it could not be written, and this process alone knows it. */
+/* Writes a record to the user's directory, in place of one of the same identity and environment. Later calls of flp_records_find find it. FLP_BAD_ARGUMENT: it
+ * is not a valid record; FLP_IO_FAILED: it could not be written, and only this process knows it. */
 flp_status flp_records_publish(flp_records *records, const flp_record *record);
 
-/* Removes those of the user's directory that `goes` answers with 1. FLP_IO_FAILED, FLP_OUT_OF_MEMORY. */
+/* Removes the records of the user's directory for which `goes` returns 1. FLP_IO_FAILED, FLP_OUT_OF_MEMORY. */
 flp_status flp_records_remove(flp_records *records, int (*goes)(void *data, const flp_record *record), void *data);
 
-/* Takes in what other processes have published since. FLP_OUT_OF_MEMORY. */
+/* Reads all records again, and so those that other processes have published meanwhile. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_read_again(flp_records *records);
 
-/* What was read, the user's before the systems' in their order; for one who has the records to itself, until they are published to or destroyed.
- * FLP_OUT_OF_MEMORY. */
+/* All files that were read: the user's, then the system directories' in their order. The list is valid until the records are changed or destroyed, which no
+ * other thread may do meanwhile. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_list(flp_records *records, const flp_record_files **files);
 #endif

@@ -1,4 +1,4 @@
-/* Runs a tuning: compiles and checks, times in rounds, ends in time. */
+/* Runs a tuning: compiles and checks candidates, times them in rounds, and ends within the budget. */
 #include "tune/tuner.h"
 
 #include <math.h>
@@ -11,9 +11,11 @@
 #include "tune/tuner_field.h"
 
 enum { DEFAULT_ROUNDS = 40, LEAST_ROUNDS = 8, MOST_ROUNDS = 500 };
-/* The part of the budget that compiling may take: with most of the candidates untried the rest of the time finds more among the others than waiting does. */
+/* The part of the budget in which candidates may be compiled. Even if most of them are untried by then, timing the others in the rest of the budget gains more
+ * than waiting does. */
 static const double compiling_share = 0.6;
-/* While threads compile, a run may wait for its core: such rounds only drop what is far behind, and are forgotten. */
+/* While threads compile, a run may have to wait for a processor core. Rounds during that time only drop candidates that are far behind, and are then
+ * discarded. */
 static const double disturbed_loss = 0.05, loss = 0.01;
 
 typedef struct {
@@ -22,11 +24,11 @@ typedef struct {
     const flp_tuner_options *options;
     flp_tuner_result *result;
     int most_rounds, compiled;
-    int *order;    /* [count]: in which they are compiled; and as many for those of a round */
-    char *trusted; /* [count]: checked again since it was ahead */
+    int *order;    /* [2 * count]: the order in which candidates are compiled, then that of a round */
+    char *trusted; /* [count] 1: it was checked again when it got ahead */
     uint64_t random;
     double begun;         /* the device's clock */
-    double check_seconds; /* of the longest check, which the winner's takes again */
+    double check_seconds; /* of the longest check: as much is kept for the winner's last check */
     double round_seconds; /* of the last round; negative: there was none */
     int stopped;          /* result->ended says why */
 } tuner;
@@ -73,7 +75,7 @@ static int is_interrupted(const tuner *t)
     return t->options->progress(t->options->data, &progress) != 0;
 }
 
-/* Before each piece of work; reserve: seconds that have to be left behind it. 1 where the tuning ends. */
+/* Is called before each piece of work. 1: the tuning ends, as it was interrupted or no more than `reserve` seconds of the budget are left. */
 static int stops(tuner *t, double reserve)
 {
     if (t->stopped)
@@ -88,7 +90,7 @@ static int stops(tuner *t, double reserve)
     return t->stopped;
 }
 
-/* The default must run: what it fails with ends the tuning. */
+/* The default must run: an error of it ends the tuning. */
 static flp_status reject(tuner *t, int candidate, flp_status why, const char *reason)
 {
     if (candidate == t->field.standard)
@@ -152,7 +154,7 @@ static uint64_t draw(tuner *t)
     return z ^ (z >> 31);
 }
 
-/* Those that are left, in random order: how many. */
+/* Writes the candidates that are left to order, in random order, and returns how many they are. */
 static int shuffle(tuner *t, int *order)
 {
     int count = 0;
@@ -169,7 +171,8 @@ static int shuffle(tuner *t, int *order)
     return count;
 }
 
-/* What is ahead decides what is dropped: it is checked again first, since a kernel that is wrong now and then may have passed before. */
+/* Finds the best candidate. Others are dropped by comparison with it, so it is checked again first: a kernel that is wrong only now and then may have passed
+ * its first check. */
 static flp_status find_best(tuner *t)
 {
     flp_status status = FLP_OK;
@@ -184,7 +187,7 @@ static flp_status find_best(tuner *t)
     }
 }
 
-/* Each that is left once. One that the budget ends has what it has. */
+/* Times each candidate that is left once. A round that the end of the budget cuts short keeps the times that it has. */
 static flp_status time_round(tuner *t, double drop_loss)
 {
     int *order = t->order + t->field.count, count = shuffle(t, order);
@@ -201,7 +204,7 @@ static flp_status time_round(tuner *t, double drop_loss)
     return status;
 }
 
-/* What comes next while candidates are compiled: checking one that is done, or a round, or waiting. */
+/* One step while candidates are compiled: checks one that is done, or else times a round, or waits if there are not two candidates to time. */
 static flp_status compile_step(tuner *t, flp_tuner_compiler *compiler)
 {
     const int idle = flp_tuner_field_left(&t->field) < 2;
@@ -248,7 +251,7 @@ static flp_status time_rounds(tuner *t)
     return status;
 }
 
-/* The last word is a check. */
+/* Chooses the winner and checks it once more. If that fails, chooses again. */
 static flp_status choose(tuner *t)
 {
     flp_status status = FLP_OK;
@@ -266,7 +269,7 @@ static flp_status run(tuner *t)
 {
     flp_status status = compile_all(t);
 
-    /* Rounds of the other kind, those during the compilation, are all that there is where the time was over then. */
+    /* The rounds that were timed during the compilation are discarded, unless the time is over and there will be no others. */
     if (status == FLP_OK && !t->stopped)
         flp_tuner_field_begin_anew(&t->field);
     if (status == FLP_OK)

@@ -1,4 +1,4 @@
-/* The queue between the threads that compile and the one that times. */
+/* The queue between the threads that compile and the thread that times. */
 #define _GNU_SOURCE /* gettid by its number */
 #include "tune/tuner_compiler.h"
 
@@ -25,7 +25,7 @@ struct flp_tuner_compiler {
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t done;
     int count, next;               /* of order: how many are to be compiled, and which is begun next */
-    int finished, taken;           /* of compiled */
+    int finished, taken;           /* elements of `compiled` that are filled in, and that were taken */
     flp_tuner_compiled compiled[]; /* in the order in which they were done */
 };
 
@@ -45,7 +45,8 @@ static flp_tuner_compiled compile(const flp_tuner_device *device, int candidate)
     return compiled;
 }
 
-/* Behind the thread that times: what it waits for on its core would count as the candidate's time. */
+/* A thread that compiles. It has a lower priority than the thread that times: if that one had to wait for a core, the wait would count as the candidate's
+ * time. */
 static void *work(void *argument)
 {
     flp_tuner_compiler *compiler = argument;

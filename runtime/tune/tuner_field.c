@@ -8,9 +8,10 @@
 
 #include "base/status.h"
 
-/* So much is a tie. */
+/* Two candidates whose times differ by no more than this are a tie. */
 static const double tie = 0.01;
-/* With fewer rounds an interval is only its lowest and highest sample: of those nobody wins, and whoever is dropped has lost by so much more. */
+/* With fewer than FEW rounds, an interval is only from the lowest to the highest sample. No candidate wins by so few, and one is dropped only if it loses by
+ * few_margin more. */
 enum { FEW = 5, LEAST_TO_DROP = 3 };
 static const double few_margin = 0.1;
 
@@ -36,7 +37,7 @@ void flp_tuner_field_free(flp_tuner_field *field)
     flp_tuner_samples_free(&field->samples);
 }
 
-/* 1 where one is tried before the other. */
+/* 1: `one` is compiled before `other`. */
 static int is_before(const flp_tuner_field *field, int one, int other)
 {
     const double predicted = field->candidates[one].predicted_seconds, others = field->candidates[other].predicted_seconds;
@@ -83,7 +84,7 @@ void flp_tuner_field_reject(flp_tuner_field *field, int candidate, const char *r
         field->best = field->standard;
 }
 
-/* From the samples, where there are some. */
+/* Fills in a candidate's figures from its samples, if it has any. */
 static void set_figures(flp_tuner_field *field, int candidate)
 {
     const flp_tuner_interval ratio = flp_tuner_samples_compare(&field->samples, candidate, field->standard);
@@ -100,7 +101,7 @@ static void set_figures(flp_tuner_field *field, int candidate)
 
 int flp_tuner_field_find_best(flp_tuner_field *field)
 {
-    double least = 0; /* the default's */
+    double least = 0; /* the default's log ratio */
 
     flp_tuner_samples_judge(&field->samples);
     field->best = field->standard;
@@ -148,7 +149,7 @@ void flp_tuner_field_begin_anew(flp_tuner_field *field)
     field->best = field->standard;
 }
 
-/* 1 where one that ties with the other wins. */
+/* 1: `one` wins if the two tie. */
 static int is_preferred(const flp_tuner_candidate *one, const flp_tuner_candidate *other)
 {
     if (one->workspace_bytes != other->workspace_bytes)
@@ -156,7 +157,7 @@ static int is_preferred(const flp_tuner_candidate *one, const flp_tuner_candidat
     return strcmp(one->tuning, other->tuning) < 0;
 }
 
-/* 1 where a candidate is faster than the default by more than the noise. */
+/* 1: a candidate is faster than the default by more than the noise. */
 static int beats_default(const flp_tuner_field *field, int candidate)
 {
     const flp_tuner_interval ratio = flp_tuner_samples_compare(&field->samples, candidate, field->standard);

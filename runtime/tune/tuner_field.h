@@ -6,22 +6,22 @@
 
 /* ---- times of candidates in rounds, and what they say of two candidates ---- */
 
-/* Zero-initialise, with the number of candidates; freed by flp_tuner_samples_free. */
+/* All fields except candidates begin as 0. Freed by flp_tuner_samples_free. */
 typedef struct {
     int candidates;
     int rounds, capacity;
     int counting;    /* rounds that count, by flp_tuner_samples_judge */
     double *seconds; /* [rounds, candidates]; 0: not timed */
-    double *clocks;  /* [rounds]: the lowest of each; 0: not known */
-    char *counts;    /* [rounds] */
+    double *clocks;  /* [rounds]: the lowest clock of each, in MHz; 0: not known */
+    char *counts;    /* [rounds] 1: the round counts */
     double *scratch; /* [capacity] */
 } flp_tuner_samples;
 
 void flp_tuner_samples_free(flp_tuner_samples *samples);
 
-/* FLP_OUT_OF_MEMORY. */
+/* Begins a round. FLP_OUT_OF_MEMORY. */
 flp_status flp_tuner_samples_begin_round(flp_tuner_samples *samples);
-/* To the last round. clock_mhz 0: not known. */
+/* Adds a candidate's time to the last round. clock_mhz 0: not known. */
 void flp_tuner_samples_add(flp_tuner_samples *samples, int candidate, double seconds, double clock_mhz);
 
 /* Finds which rounds count: those whose clock did not fall below 80 % of the rounds' median. */
@@ -47,31 +47,32 @@ typedef struct {
     int count, standard;        /* standard: the default's index */
     flp_tuner_figures *figures; /* [count] */
     flp_tuner_samples samples;
-    int best; /* of those left, by the median beside the default */
+    int best; /* of those left, the one with the lowest median ratio of its time to the default's */
 } flp_tuner_field;
 
 /* FLP_BAD_ARGUMENT: not exactly one is the default. FLP_OUT_OF_MEMORY. */
 flp_status flp_tuner_field_create(const flp_tuner_candidate *candidates, int count, flp_tuner_field *field);
-/* All but the figures, which are the result's. */
+/* Frees all but the figures, which belong to the result. */
 void flp_tuner_field_free(flp_tuner_field *field);
 
-/* The candidates in the order in which they are compiled: the default, then by their predicted times. order: [count]. */
+/* Writes the order in which candidates are compiled: the default, then by predicted time. order: [count]. */
 void flp_tuner_field_order(const flp_tuner_field *field, int *order);
+/* How many are left. */
 int flp_tuner_field_left(const flp_tuner_field *field);
 
 void flp_tuner_field_reject(flp_tuner_field *field, int candidate, const char *reason);
 
-/* After a round: finds which rounds count and who is ahead, and returns it. */
+/* To be called after a round: finds which rounds count and which candidate is the best, and returns it. */
 int flp_tuner_field_find_best(flp_tuner_field *field);
-/* Then: drops each whose interval says that it loses more than `loss` (0.01: 1 %) to the best. The default stays. */
+/* To be called after flp_tuner_field_find_best: drops each candidate that by its interval loses more than `loss` (0.01: 1 %) to the best. The default stays. */
 void flp_tuner_field_drop(flp_tuner_field *field, double loss);
 
-/* 1 where further rounds would change nothing: those left are as fast as the best, within 1 %, or the default, which is slower for certain. */
+/* 1: further rounds would change nothing, because each candidate that is left is as fast as the best within 1 %, or is the default and slower for certain. */
 int flp_tuner_field_settled(const flp_tuner_field *field);
 
-/* The samples go, those left stay. */
+/* Discards all samples. The candidates that are left stay. */
 void flp_tuner_field_begin_anew(flp_tuner_field *field);
 
-/* The winner among those left; all figures of these. */
+/* Returns the winner among the candidates that are left, and fills in their figures. */
 int flp_tuner_field_choose(flp_tuner_field *field);
 #endif

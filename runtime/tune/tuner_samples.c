@@ -7,9 +7,9 @@
 
 #include "base/status.h"
 
-/* So many of the bootstrap's medians lie below the interval, and as many above it. */
+/* The part of the bootstrap's medians that is below the interval, and also the part above it. */
 static const double outside = 0.01;
-/* A round below this part of the rounds' median was throttled. */
+/* A round whose clock is below this part of the rounds' median was throttled. */
 static const double least_clock = 0.8;
 
 void flp_tuner_samples_free(flp_tuner_samples *samples)
@@ -93,7 +93,7 @@ void flp_tuner_samples_judge(flp_tuner_samples *samples)
     }
 }
 
-/* The probability of at least half of `count` draws where each succeeds with this chance, which is about a half at most. */
+/* The probability that at least half of `count` draws succeed, if each does with this chance, which is at most about a half. */
 static double at_least_half(int count, double chance)
 {
     double probability = pow(1 - chance, count), sum = 0;
@@ -105,10 +105,11 @@ static double at_least_half(int count, double chance)
     return sum;
 }
 
-/* Resampling is not needed: the median of a resample is at most the k-th sample where at least half of its draws are, each with the chance k / count. */
+/* Resampling is not needed: the median of a resample is at most the k-th lowest sample if at least half of its draws are, and each draw is with the chance
+ * k / count. */
 int flp_tuner_interval_rank(int count)
 {
-    int rank = 1, above = (count + 1) / 2; /* the first that is not outside lies from rank to above */
+    int rank = 1, above = (count + 1) / 2; /* the lowest rank that is not outside is in rank .. above */
 
     while (rank < above) {
         const int middle = (rank + above) / 2;

@@ -1,4 +1,4 @@
-/* Keeps the list of what was asked for untuned. */
+/* Keeps the list of problems without a record. */
 #include "tune/untuned.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void format_path(const char *directory, flp_text *path)
     flp_text_append(path, "%s/untuned", directory);
 }
 
-/* 1 where line, of length bytes without its end, is one of text's. */
+/* 1: line, of `length` bytes without its newline, is a line of text. */
 static int has_line(const char *text, const char *line, size_t length)
 {
     for (const char *next = text; *next; next += strcspn(next, "\n"), next += *next == '\n')
@@ -32,7 +32,7 @@ static int has_line(const char *text, const char *line, size_t length)
     return 0;
 }
 
-/* As it lies there; "" where there is no file. */
+/* Reads the file as it is; "" where there is none. *text: malloc'ed. */
 static flp_status read_list(const char *path, char **text, size_t *count)
 {
     flp_status status = flp_file_read(AT_FDCWD, path, text, count);
@@ -85,7 +85,7 @@ void flp_untuned_note(const char *directory, const char *arch, const char *probl
     flp_status_restore_message(callers_message);
 }
 
-/* Lines of text that are whole and not yet among the others, but not `left_out`. */
+/* Appends the lines of text that are complete and that `lines` does not have yet, except `left_out`. */
 static flp_status take_lines(const char *text, const char *left_out, flp_text *lines)
 {
     for (const char *next = text; strchr(next, '\n'); next = strchr(next, '\n') + 1) {

@@ -1,4 +1,4 @@
-# For the tests of the programs: where they are, a folder to work in, a private kernel cache, and comparisons.
+# What the tests of the programs share: where the programs are, a folder to work in, a private kernel cache, and comparisons.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 build=$(cd "${FUSEDLOGP_BUILD:-${top_builddir:-build}}" && pwd) || exit 1
 . "$here/../cases.sh"
@@ -11,12 +11,12 @@ export FUSEDLOGP_CACHE_DIR FUSEDLOGP_SYSTEM_CACHE
 LC_ALL=C
 export LC_ALL
 
-# One that waits for ever (for somebody who reads a pipe) must not hold the tests.
+# The timeout keeps a program that waits for ever, such as for a reader of a pipe, from blocking the tests.
 fusedlogp() { timeout 300 "$build/fusedlogp" "$@"; }
 fusedlogp_gen() { "$build/fusedlogp-gen" "$@"; }
 json_value() { "$build/tests/cli/json_value" "$@"; }
 
-# record ROWS [DEVICE [TUNING [SECONDS [DATE [LIBRARY]]]]]: the text of a tuning's record, of $numerics, $templates and $selection where they are set.
+# record ROWS [DEVICE [TUNING [SECONDS [DATE [LIBRARY]]]]]: a tuning's record. $numerics, $templates and $selection replace these fields if they are set.
 record() {
     cat <<END
 fusedlogp record 2
@@ -68,8 +68,8 @@ standard output: $(cat "$work/stdout")"
     check "$name" "$wrong"
 }
 
-# Lines of two files row,...,value with the same columns that differ, in the value by more than the tolerance, relative to the larger of
-# |value| and 1.
+# Prints the lines that differ between two CSV files row,...,value with the same columns. Values may differ by the tolerance, relative to the larger of |value|
+# and 1.
 differences() { # WANTED GOT TOLERANCE
     paste -d, "$1" "$2" | awk -F, -v header="$(head -1 "$1")" -v tolerance="$3" '
         NR == 1 { columns = split(header, names, ","); if ($0 != header "," header) print "header: " $0; next }

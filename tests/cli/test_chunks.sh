@@ -1,4 +1,4 @@
-# fusedlogp score: chunks of rows and threads change no bit, and the summary tells what happened.
+# fusedlogp score: neither chunks of rows nor the number of threads change a bit, and the summary says what was done.
 . "$(dirname "$0")/setup.sh"
 make_tensors
 

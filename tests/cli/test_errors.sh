@@ -1,4 +1,4 @@
-# fusedlogp score: inputs that do not fit are named with what they are and what was wanted, and nothing is written.
+# fusedlogp score: for an input that does not fit, the message says which it is, what it got and what it wanted, and nothing is written.
 . "$(dirname "$0")/setup.sh"
 make_tensors
 score() { fusedlogp score --backend cpu --out never.csv "$@"; }

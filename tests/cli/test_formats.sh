@@ -53,7 +53,7 @@ check "a .npy has the numbers of the CSV" "$(
         NF != 4 { print "rows differ: " $0; next }
         { error = $4 / $3 - 1; if (!(error < 1e-7 && error > -1e-7)) print } # od prints 8 digits or more
         END { if (NR != 37) print NR " rows" }')"
-# A [37] float array is no weight, so its message shows that it was read.
+# A float array [37] cannot be a weight. The message says that, which shows that the file was read.
 check_fails "... and is read back" 4 "--weight: got f32 [37], wanted 2 dimensions" score --hidden hidden-f32.npy --weight out.npy --target target-i32.npy
 
 score --hidden none-f32.npy --weight weight-f32.npy --target none-i32.npy --out none.csv

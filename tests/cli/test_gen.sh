@@ -32,7 +32,7 @@ check "--emit writes source and manifest of each" "$(while read -r variant; do
     [ -s "sources/deep/$variant.cu" ] && [ -s "sources/deep/$variant.manifest" ] || echo "$variant"; done <one.txt)"
 check_equal "... and nothing else" $((2 * variants)) "$(ls sources/deep | wc -l)"
 fusedlogp_gen --emit again $one --quiet
-check "... the same twice" "$(diff -r sources/deep again 2>&1)" # of folders that the case before has counted
+check "... the same twice" "$(diff -r sources/deep again 2>&1)" # the case before has checked that the folders are not empty
 
 host="--arch sm_90a@host --dtype bf16 --d 2048"
 fusedlogp_gen --list $host >host.txt
@@ -85,7 +85,7 @@ check_fails "a problem with a token loss that is not known" 2 "mine" fusedlogp_g
 fusedlogp_gen --list --arch sm_80 --problem linear_cross_entropy:bf16:n1:d8:v9:loss_mine --token-loss mine.lua >mine.txt
 check_match "... and with one that is defined" '^token_loss\.loss_mine\.sm_80$' mine.txt
 
-# Tunings of records. What a record of today must agree with, lint says.
+# Tunings of records. `records lint` says what numerics, templates and selection a record must have to be used today.
 problem_of_record=linear_logp:bf16:n4096:d2048:v131072
 mkdir tunings
 record 4096 "NVIDIA H200" default >stale.txt
@@ -197,7 +197,7 @@ check_equal "an empty cache lists nothing" 0 "$(json_value empty.json kernels)"
 fusedlogp_gen cache clear --out kernels --json >clear.json
 check_equal "an empty cache is cleared" 0 "$(json_value clear.json removed)"
 
-# What was refused is no empty cache.
+# A cache that was refused is not reported as an empty one.
 mkdir -m 755 shared && mkdir -m 700 shared/a7 shared/b8
 printf 1234567890 >shared/a7/one.flpk
 printf 1234567890 >shared/b8/two.flpk

@@ -1,7 +1,7 @@
-# An image in two stages: kernels are prebuilt where NVRTC is, and used by another user in a root of its own where it is not.
+# A container image in two stages: the first has NVRTC and prebuilds kernels; in the second, without NVRTC, another user uses them. A chroot plays the second.
 . "$(dirname "$0")/setup.sh"
 cd "$work" || exit 1
-logits=logits_logp:bf16:n8192:v1024 # of small kernels, which compile in a second
+logits=logits_logp:bf16:n8192:v1024 # its kernels are small and compile in a second
 sum=weighted_sum:bf16:n8192:d64
 kernels=/opt/kernels # in the image
 chroot=$(command -v chroot)
@@ -19,10 +19,10 @@ if [ "$(id -u)" != 0 ]; then skip_all "only root can become two users"; fi
 if ! mkdir root || ! "$chroot" --userspec=12345:12345 / true 2>/dev/null; then skip_all "no chroot here"; fi
 if ! fusedlogp info --json >info.json || ! json_value info.json nvrtc.path >path 2>/dev/null; then skip_all "no NVRTC"; fi
 
-# The first stage. A group's umask, as of many a distribution.
+# The first stage. The umask lets the group write, as on many distributions.
 (umask 002 && fusedlogp_gen --arch sm_90a --problem $logits --problem $sum --out stage/kernels --quiet) || exit 1
 
-# The second: programs, what they link, kernels.
+# The second stage has the programs, the libraries that they link with, and the kernels.
 chmod 755 "$work" root
 mkdir -p root/bin root/tmp root/opt
 chmod 1777 root/tmp

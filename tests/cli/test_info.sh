@@ -1,4 +1,4 @@
-# fusedlogp info: the text and the JSON tell the same, with and without libraries.
+# fusedlogp info: the text and the JSON say the same, with and without the driver and NVRTC.
 . "$(dirname "$0")/setup.sh"
 cd "$work" || exit 1
 fusedlogp info --json >info.json 2>messages

@@ -10,7 +10,7 @@ if [ "$(LC_ALL=de_DE.UTF-8 locale decimal_point 2>/dev/null)" != , ]; then
     finish
 fi
 
-# both NAME COMMAND...: the same bytes on standard output and standard error in either locale, and some.
+# both NAME COMMAND...: checks that standard output and standard error have the same bytes in both locales, and are not empty.
 both() {
     name=$1
     shift

@@ -1,10 +1,10 @@
-# fusedlogp score --logits: the logits are there already.
+# fusedlogp score --logits: scores logits that have been computed already.
 . "$(dirname "$0")/setup.sh"
 make_tensors
 score() { fusedlogp score --backend cpu "$@"; }
 logits="--logits logits-f32.npy --target target-i32.npy"
 
-# Allowed: the library's promise; the logits themselves are exact.
+# Allowed: 1e-6, the library's promise. The logits themselves are exact.
 score $logits --quiet --out plain.out.csv --lse lse.csv --argmax argmax.csv
 check "log-probabilities: fp64 within 1e-6" "$(differences plain.csv plain.out.csv 1e-6)"
 score --logits biased-f32.npy --target target-i64.npy --vocab 90 --temperature 0.7 --softcap 3 --quiet --out options.out.csv

@@ -50,7 +50,7 @@ score --hidden hidden-f32.npy --strict --json >summary.json 2>messages
 check_equal "--strict of sound rows holds" 0,0,null "$?,$(value nan_rows),$(value first_nan_row)"
 check "... without a word" "$(cat messages 2>&1)"
 
-# Row 5 is ignored, so what is in it does not count.
+# Row 5 is ignored, so a NaN in it does not count.
 cp hidden-f32.npy ignored.npy
 put ignored.npy "$not_a_number" $((4 * 24 * 5))
 fusedlogp score --backend cpu --hidden ignored.npy --weight weight-f32.npy --target ignoring-i64.npy --ignore-index -7 --strict --quiet \
@@ -69,7 +69,7 @@ check_match "a row of logits" '1 of 37 scored rows are NaN; the first is row 9: 
 fusedlogp score --backend cpu --logits logits.npy --target target-i32.npy --vocab 100 --strict --quiet 2>messages
 check_equal "... behind the vocabulary does not count" 0 $?
 
-# -inf is an answer: the token cannot come.
+# -inf is a valid result: the token cannot occur.
 first=$(awk -F, '$1 == 0 { print $2 }' plain.csv)
 cp bias-f32.npy masked.npy
 put masked.npy '\000\000\200\377' $((4 * first))

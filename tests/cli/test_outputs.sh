@@ -1,4 +1,4 @@
-# Where the programs write: no result destroys another or an input, links are followed, streams get bytes, and a full disk is told.
+# The programs' output files: no result overwrites another or an input, links are followed, streams work, and a full disk is reported.
 . "$(dirname "$0")/setup.sh"
 make_tensors
 inputs="--hidden hidden-f32.npy --weight weight-f32.npy --target target-i32.npy"

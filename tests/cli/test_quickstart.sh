@@ -1,4 +1,4 @@
-# The next steps that quickstart prints, run as they stand there, in a folder that has what they name.
+# The next steps that quickstart prints are run as they are, in a folder with the files that they name.
 . "$(dirname "$0")/setup.sh"
 if ! command -v bash >/dev/null; then
     skip "quickstart's next steps" "no bash"
@@ -8,7 +8,7 @@ fi
 make_tensors
 top=$(cd "$here/../.." && pwd)
 
-# The only tensor of a .npy of version 1, as a .safetensors: the length of the header in 8 bytes, the header, the data.
+# Prints the tensor of a .npy file of version 1 as a .safetensors file: the length of the header in 8 bytes, the header, the data.
 to_safetensors() { # FILE.npy DTYPE SHAPE
     header="{\"hidden\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$(($(wc -c <"$1") - $(data_of "$1")))]}}"
     printf "\\$(printf %03o ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"
@@ -26,7 +26,7 @@ ln -s "$build" steps/build
 ln -s "$top/docs" steps/docs
 cd steps || exit 1
 
-# A step is what stands between four spaces and two.
+# A step is the text of a line after its four leading spaces, up to three spaces.
 bash -c '. "$1" && show_next_steps' quickstart "$top/quickstart" | sed -n 's/^    \([^ ]\)/\1/p' | sed 's/   .*//' >../lines
 check_numbers "there are steps" 'a >= 4 && b == 1' "$(wc -l <../lines)" "$(grep -c '^make ' ../lines)"
 while IFS= read -r step; do

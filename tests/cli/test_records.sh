@@ -1,4 +1,4 @@
-# fusedlogp records: listing, exporting and importing, checking, comparing, pruning.
+# fusedlogp records: listing, exporting and importing, checking, comparing and pruning records of tunings.
 . "$(dirname "$0")/setup.sh"
 cd "$work" || exit 1
 FUSEDLOGP_RECORDS_DIR=$work/mine
@@ -12,10 +12,10 @@ check_equal "... and exported" 0 "$(records export | wc -c)"
 check_runs "... and all are sound" records lint
 check_fails "... and none shown" 1 "no record is known here" records show
 
-# Who changes the templates or the arithmetic of a kernel tunes its problems again, or removes their records.
+# After a change of a kernel's templates or arithmetic, its problems must be tuned again, or their records removed.
 check_runs "those that are shipped are sound" records lint --quiet "$here/../../records"
 
-# ---- what no plan takes any more
+# ---- stale records, which no plan uses any more
 
 record 4096 >stale.txt
 records lint stale.txt >lint.out 2>lint.txt
@@ -185,7 +185,7 @@ if [ -w /dev/full ]; then
     check_equal "a full disk is an error" 1 $?
 fi
 
-# Those that are shipped. Stale ones are to be taken again on their GPU.
+# The shipped records. Stale ones have to be measured again on their GPU.
 if [ -d "$here/../../records" ]; then
     records lint "$here/../../records" --json >lint.json 2>messages
     check_equal "each of the tree's own is one" 0 "$(json_value lint.json faults)"
@@ -194,7 +194,7 @@ if [ -d "$here/../../records" ]; then
     else
         check "none of the tree's own is stale" ""
     fi
-    # Where a GPU has none of a problem, its plans take another GPU's, which may lose more than it wins.
+    # If a problem has no record of one GPU, plans on it would use another GPU's record, which may cost more than it gains.
     cat "$here"/../../records/*.record | awk '/^problem: /{ problem = $2 } /^device: /{ print problem, substr($0, 9) }' | sort -u >shipped.txt
     cut -d ' ' -f 2- shipped.txt | sort -u >gpus.txt
     cut -d ' ' -f 1 shipped.txt | sort -u | while read -r problem; do sed "s/^/$problem /" gpus.txt; done | sort >wanted.txt

@@ -1,4 +1,5 @@
-# fusedlogp score --shard and fusedlogp merge: what many processes score is byte for byte what one does, and nothing else is merged.
+# fusedlogp score --shard and fusedlogp merge: the merged results of many processes are byte for byte those of one, and parts that do not belong together are
+# refused.
 . "$(dirname "$0")/setup.sh"
 make_tensors
 unset RANK WORLD_SIZE LOCAL_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK PMI_RANK PMI_SIZE MPI_LOCALRANKID SLURM_PROCID \
@@ -67,7 +68,7 @@ for shard in 4/4 -1/4 1 1/ /4 1/0 a/b 0/4x 9999999999999999999999999999999999999
 done
 check_fails "a shard on standard output" 2 "--shard: wanted results in files, got -" score $inputs --shard 0/2 --out -
 
-# ---- what does not belong together
+# ---- parts that do not belong together
 part() { echo part.npy.shard-$1-of-5; }
 check_refused() { # NAME TEXT SHARD...
     name=$1 text=$2

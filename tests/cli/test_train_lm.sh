@@ -1,4 +1,4 @@
-# The example that trains a language model: a short run learns, and what it saves is what fusedlogp score reads.
+# The example that trains a language model: a short run learns, and fusedlogp score reads the model that it saves.
 . "$(dirname "$0")/setup.sh"
 train_lm() { "$build/examples/train_lm" "$@"; }
 train_and_report() { train_lm "$data" "$work/model.safetensors" 40 >"$work/report"; }
@@ -16,11 +16,11 @@ score_model() {
         --out "$work/logp.csv" --json >"$work/score.json"
 }
 check_runs "fusedlogp score reads the model" score_model
-# Printed with four decimals.
+# The example prints the perplexity with four decimals.
 check_numbers "... and finds the same perplexity" '(exp(-a) - b) ^ 2 < 1e-6' "$(json_value "$work/score.json" mean_logp)" \
     "$(sed -n 's/^held-out perplexity \([0-9.]*\);.*/\1/p' "$work/report")"
 
-# What it cannot read or write is an error, never a crash or a success.
+# A file that the example cannot read or write is an error, never a crash or a success.
 mkdir "$work/data"
 for file in vocab.txt train.txt heldout.txt expected.json; do cp "$data/$file" "$work/data"; done
 check_refused() { # NAME TEXT STEPS: exit status 1, and TEXT in the message

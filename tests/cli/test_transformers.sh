@@ -1,4 +1,4 @@
-# fusedlogp score --model against the loss of transformers, on tiny random models of several families, through the program of docs/scoring.md.
+# fusedlogp score --model gives the loss of transformers, for tiny random models of several families, whose states the program of docs/scoring.md saves.
 . "$(dirname "$0")/setup.sh"
 
 python=$(find_python "${FUSEDLOGP_TRANSFORMERS_PYTHON:-}" torch transformers)
@@ -11,7 +11,7 @@ awk '/^```/ { inside = 0 } inside; /^```python transformers states.py/ { inside 
 check_file "the program of docs/scoring.md" "$work/states.py"
 cd "$work" || exit 1
 
-# Folders with a model and its states, tokens [3, 17], labels with ignored ones, and the losses that transformers computes from both.
+# Writes folders with a model and its states, tokens [3, 17], and labels of which some are ignored; prints the losses that transformers computes from both.
 cat >models.py <<'END'
 import os
 import runpy
@@ -61,7 +61,7 @@ END
 check_lines "models and their losses" 6 losses.txt
 while read -r name wanted wanted_labels; do
     fusedlogp score --backend cpu --model "$name" --hidden "$name/states.safetensors" --target tokens.npy --shift --json >summary.json
-    # Both sum 48 losses of some units in fp32 from logits of fp32.
+    # Allowed: 2e-6. Both sum 48 losses of a few units in fp32, from fp32 logits.
     check_numbers "$name: the loss of transformers" 'b > 0 && (a / b + 1) ^ 2 <= 4e-12' "$(json_value summary.json mean_logp)" "$wanted"
     check_equal "... of every token but the first of each sequence" 48 "$(json_value summary.json tokens)"
     fusedlogp score --backend cpu --model "$name" --hidden "$name/states.safetensors" --target labels.npy --shift --json >summary.json

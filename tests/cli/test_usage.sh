@@ -1,4 +1,4 @@
-# Help, versions and wrong command lines of both programs.
+# Help, versions and wrong command lines of fusedlogp and fusedlogp-gen.
 . "$(dirname "$0")/setup.sh"
 version=$(sed -n 's/^#define FLP_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$here/../../runtime/fusedlogp.h" | paste -sd.)
 some="--hidden h.npy --weight w.npy --target t.npy"

@@ -1,4 +1,4 @@
-/* Copies of a case's buffers on the device, and what must not have changed around and inside them. */
+/* Copies of a case's buffers on the device, and checks that bands and inputs are unchanged. */
 #include "device/device_case.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static flp_status allocate(flp_gpu *gpu, size_t bytes, int tight, flp_device_cas
     return status == FLP_OK ? flp_gpu_set(gpu, buffer->band, BAND_FILL, bytes + bands) : status;
 }
 
-/* A tight copy ends behind the last element; the host's guard behind that stays on the host. */
+/* A tight copy ends with the last element: the guard after it is not copied. */
 static size_t copied_bytes(const flp_case_buffer *host, int tight)
 {
     return tight ? host->offset + host->data_bytes : host->bytes;
@@ -85,7 +85,7 @@ flp_status flp_device_case_poison(const flp_gpu *gpu, flp_case_data *data, const
     return status;
 }
 
-/* at: of the buffer's first byte. */
+/* at: the offset of the band's first byte from the buffer's. */
 static flp_status check_band(const flp_gpu *gpu, const char *name, CUdeviceptr band, int64_t at, int *intact, char *message, size_t bytes)
 {
     unsigned char content[FLP_DEVICE_CASE_BAND_BYTES];

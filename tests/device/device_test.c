@@ -1,4 +1,4 @@
-/* Opens what every device test uses, and stops one that hangs. */
+/* Opens what every device test uses, and ends a program that hangs. */
 #include "device/device_test.h"
 
 #include <getopt.h>
@@ -20,7 +20,7 @@ static void hung(int signal)
     static const char message[] = "\nnot ok - the last test hangs\n";
 
     (void)signal;
-    /* The driver may never return to main. */
+    /* Ends at once, because the driver may never return to main. */
     if (write(STDOUT_FILENO, message, sizeof(message) - 1) > 0)
         _exit(1);
     _exit(1);
@@ -33,7 +33,7 @@ static void print_warning(void *data, flp_log_level level, const char *message)
         fprintf(stderr, "# warning: %s\n", message);
 }
 
-/* A ticket is read before it is set (templates/sm90a/tickets.cuh), which is right, but not for compute-sanitizer's initcheck. */
+/* Writes the ticket before the kernel reads it. The kernel sets it itself (templates/sm90a/tickets.cuh), but compute-sanitizer's initcheck reports the read. */
 static void set_ticket(const flp_workspace *workspace, int step)
 {
     void *ticket = step == FLP_STEP_TILES ? flp_workspace_at(workspace, FLP_PART_TICKET) : NULL;
@@ -77,10 +77,10 @@ int flp_device_test_start(int argc, char **argv)
         fprintf(stderr, "usage: %s [--filter PATTERN] [--quick] [--seconds N]\n", argv[0]);
         return code;
     }
-    /* A test that crashes leaves the results before it. */
+    /* Line by line, so that the results before a crash are not lost. */
     setvbuf(stdout, NULL, _IOLBF, 0);
     flp_log_set_callback(print_warning, NULL);
-    flp_backward_least_steps_in_step = 0; /* the tests' products are short */
+    flp_backward_least_steps_in_step = 0; /* clusters synchronise with one another even in the tests' short products */
     if (getenv("FUSEDLOGP_TEST_SETS_TICKETS"))
         flp_workspace_watcher = set_ticket;
     signal(SIGALRM, hung);
@@ -117,7 +117,7 @@ int flp_device_test_setup(void **state)
     alarm(flp_device_test.seconds);
     if (gpu->driver->context_set_current(gpu->context) == CUDA_SUCCESS && flp_gpu_synchronize(gpu) == FLP_OK)
         return 0;
-    /* After a fault in a kernel every call fails: the tests that follow would say nothing. */
+    /* After a fault in a kernel every call fails, so the tests that follow would say nothing. */
     printf("not ok - the device is lost: %s\n", flp_error_message());
     exit(1);
 }

@@ -1,4 +1,4 @@
-/* The tables of edges: products of a few row counts, vocabularies and hidden sizes. */
+/* The tables of edge cases: combinations of a few row counts, vocabularies and hidden sizes. */
 #include "device/edge_cases.h"
 
 #include <inttypes.h>
@@ -6,14 +6,14 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* Below, at and above the tiles of 64 and 128 rows, and of a cluster's 256. */
+/* Below, at and above the rows of tiles (64 and 128) and of a cluster (256). */
 static const int tile_rows[] = { 1, 64, 65, 128, 129, 256, 257, 300 };
-/* ... and of 128 and 256 vocabulary entries. */
+/* Below, at and above the vocabulary entries of tiles (128 and 256). */
 static const int tile_vocabs[] = { 1, 255, 256, 257, 511, 513 };
-/* One stage of 64, a part of one, and more stages than any pipeline has. */
+/* Hidden sizes: one stage of 64, a part of one, and more stages than any pipeline has. */
 static const int stage_sizes[] = { 8, 64, 72, 136, 320, 392, 512 };
-/* Around the vocabularies at which a split first holds two tiles, and further: two rounds of 108 x 128 on the portable path, of
- * 132 x 128 (fp32) and 132 x 256 on sm_90a. */
+/* Around the vocabularies at which a split first has two tiles, and larger ones: two waves of 108 tiles of 128 on the portable path, of 132 tiles of 128 (fp32)
+ * or 256 on sm_90a. */
 static const struct {
     flp_dtype dtype;
     int vocab;
@@ -85,7 +85,7 @@ static const flp_case quick[] = {
     { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 300, .argmax = 1 } },
     { .problem = { .dtype = FLP_F16, .rows = 100, .hidden = 72, .vocab = 300 } },
     { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 136, .vocab = 1300, .softcap = 30, .argmax = 1 } },
-    /* Caps far from any logit. */
+    /* Softcaps far below and far above all logits. */
     { .problem = { .dtype = FLP_BF16, .rows = 140, .hidden = 72, .vocab = 540, .softcap = 0x1p-20 } },
     { .problem = { .dtype = FLP_F16, .rows = 140, .hidden = 72, .vocab = 530, .softcap = 1e5 } },
     { .problem = { .dtype = FLP_BF16, .rows = 150, .hidden = 72, .vocab = 520, .weight_layout = FLP_HIDDEN_VOCAB } },
@@ -93,7 +93,7 @@ static const flp_case quick[] = {
     { .bias = FLP_CASE_PLAIN_BIAS,
       .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_BAD_TARGETS | FLP_CASE_ROW_TEMPERATURES,
       .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 80, .vocab = 600, .bias_dtype = FLP_F32, .argmax = 1 } },
-    /* A later tile that makes its row be done again. */
+    /* Logits of a later tile that are too large for the offset, so that the row is computed again. */
     { .bias = FLP_CASE_STEP_2000, .problem = { .dtype = FLP_BF16, .rows = 130, .hidden = 64, .vocab = 1000, .bias_dtype = FLP_F32 } },
     { .misalignment = 2, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 77, .vocab = 300, .argmax = 1 } },
     { .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 68, .vocab = 300 } },
@@ -108,7 +108,7 @@ static const flp_case quick[] = {
     { LIKELY(64), .bias = FLP_CASE_FIRST_MASKED, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 8, .vocab = 700, .bias_dtype = FLP_F32, .entropy = 1 } },
     { LIKELY(64), .temperature = 2, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 8, .vocab = 600, .weight_layout = FLP_HIDDEN_VOCAB, .entropy = 1 } },
     { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 8, .vocab = 1, .entropy = 1 } },
-    /* Logits far from 0: colder than anyone wants it, and masked whole by finite numbers. */
+    /* Logits far from 0: by very low temperatures, and by finite numbers that mask all of them. */
     { .temperature = 1e-9, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 64, .vocab = 700, .argmax = 1 } },
     { .temperature = 1e-4, .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 64, .vocab = 700, .entropy = 1 } },
     { .bias = FLP_CASE_1E30_DOWN, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 64, .vocab = 701, .bias_dtype = FLP_F32, .entropy = 1 } },

@@ -6,7 +6,7 @@
 int flp_edge_case_count(void);
 void flp_edge_case_get(int index, flp_case *out);
 
-/* At least one of each kernel family, small. */
+/* At least one small case of each kernel family. */
 int flp_edge_case_quick_count(void);
 void flp_edge_case_quick_get(int index, flp_case *out);
 #endif

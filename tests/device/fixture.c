@@ -1,4 +1,4 @@
-/* Sets a small case up, and compares what later executions write. */
+/* Sets up a small case, and compares what later executions write. */
 #include "device/fixture.h"
 
 #include "device/edge_cases.h"

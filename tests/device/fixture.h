@@ -1,4 +1,4 @@
-/* One case on the device with a plan for it, for tests of execution rather than of numbers. */
+/* One case on the device with its plan, for tests of execution rather than of numbers. */
 #ifndef FLP_TESTS_DEVICE_FIXTURE_H
 #define FLP_TESTS_DEVICE_FIXTURE_H
 #include "device/device_case.h"
@@ -16,7 +16,7 @@ typedef struct {
     uint32_t expected[FLP_FIXTURE_ROWS]; /* the bits of logp */
 } flp_fixture;
 
-/* In the CUDA context that is current. Executes once for `expected`; the outputs are poisoned again. */
+/* Uses the current CUDA context. Executes once to get `expected`, and poisons the outputs again. */
 void flp_fixture_set_up(flp_fixture *f);
 void flp_fixture_tear_down(flp_fixture *f);
 

@@ -73,7 +73,7 @@ void flp_gpu_free_all(flp_gpu *gpu)
         gpu->driver->memory_free(gpu->live[--gpu->live_count]);
 }
 
-/* The legacy default stream waits for the others, and they for it. */
+/* Waits for the legacy default stream, which waits for all blocking streams, and they for it. */
 static flp_status finish(const flp_gpu *gpu, CUresult result, const char *what)
 {
     flp_status status = flp_gpu_check(gpu, result, what);

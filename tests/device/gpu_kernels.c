@@ -1,4 +1,4 @@
-/* The kernels' source and their launches. */
+/* The source of the tests' own kernels, and their launches. */
 #include "base/dtype.h"
 #include "device/gpu_kernels.h"
 
@@ -9,7 +9,7 @@
 
 enum { FILL_BLOCKS = 2048, FILL_THREADS = 256, LOGITS_TILE = 16, PRODUCT_THREADS = 64 };
 
-/* random_bits and random_normal are those of tests/case_data.c (test_gpu_kernels compares them). The product's tile is square, of
+/* random_bits and random_normal are the same as in tests/case_data.c (test_gpu_kernels compares them). The product's tile is a square with sides of
  * LOGITS_TILE, and its sum runs over k in order. */
 static const char source[] = "typedef unsigned long long u64;\n"
                              "enum { BF16 = 1, F16, F32 };\n" /* flp_dtype */
@@ -91,7 +91,7 @@ static const char source[] = "typedef unsigned long long u64;\n"
 
 _Static_assert(FLP_BF16 == 1 && FLP_F16 == 2 && FLP_F32 == 3, "the kernels' enum");
 
-/* As the kernels take it. */
+/* A matrix as the kernels take it. */
 typedef struct {
     CUdeviceptr data;
     int64_t rows, columns, row_stride, column_stride, dtype;

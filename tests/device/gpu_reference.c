@@ -1,4 +1,4 @@
-/* The logits of a row come from the device in fp64; the sum over them is the host's. */
+/* The device computes the logits of a row in fp64, and the host sums over them. */
 #include "device/gpu_reference.h"
 
 #include <math.h>

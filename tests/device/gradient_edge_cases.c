@@ -1,4 +1,4 @@
-/* The tables of the backward's edges: rows of 16 bytes, so that the sm_90a path takes them, around its tiles, clusters and chunks. */
+/* The tables of the backward's edge cases, around its tiles, clusters and chunks. Rows are multiples of 16 bytes, so that the sm_90a path takes them. */
 #include "device/gradient_edge_cases.h"
 
 #include <inttypes.h>
@@ -9,14 +9,14 @@
 #define ACCUMULATE_ALL .accumulate = FLP_ACCUMULATE_HIDDEN | FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS
 #define COLUMNS .weight_layout = FLP_HIDDEN_VOCAB
 
-/* Below, at and above the tiles of 64 and 128 rows, of a cluster's 256, and of a stage's 64. */
+/* Below, at and above the rows of tiles (64 and 128) and of a cluster (256), and the 64 of a stage. */
 static const struct {
     int rows, hidden, vocab;
 } shapes[] = {
     { 1, 64, 256 }, { 33, 72, 264 }, { 64, 128, 512 }, { 65, 136, 520 }, { 128, 256, 248 }, { 200, 264, 776 }, { 257, 64, 1032 }, { 600, 320, 2056 },
 };
 
-/* One row an edge; fields that are 0 are filled in (gradient_cases.h). */
+/* Fields that are 0 are filled in (gradient_cases.h). */
 static const flp_gradient_case edges[] = {
     { .name = "two chunks", .forward.problem = { .dtype = FLP_BF16, .rows = 130, .hidden = 64, .vocab = 8200 } },
     { .name = "two chunks, [D, V]", .forward.problem = { .dtype = FLP_BF16, .rows = 130, .hidden = 64, .vocab = 8200, COLUMNS } },

@@ -1,4 +1,4 @@
-/* One case of linear_logp's backward in device memory: copies of its buffers, and what a call has written. Failures fail the test. */
+/* One case of linear_logp's backward in device memory: copies of its buffers, and fetching what a call has written. Failures fail the test. */
 #ifndef FLP_TESTS_DEVICE_GRADIENT_ON_DEVICE_H
 #define FLP_TESTS_DEVICE_GRADIENT_ON_DEVICE_H
 #include "device/device_case.h"
@@ -13,6 +13,6 @@ typedef struct {
 void flp_gradient_on_device_upload(const flp_gradient_case *c, const flp_gradient_case_data *data, flp_gradient_on_device *copy,
                                    flp_linear_logp_backward_args *args);
 
-/* Waits, brings the gradients back to data, and looks at the bands around them and at the inputs. call: what a failure is said to be of. */
+/* Waits for the device, copies the gradients back to data, and checks that bands and inputs are unchanged. call: names the call in the message of a failure. */
 void flp_gradient_on_device_fetch(const flp_gradient_case *c, const char *call, const flp_gradient_on_device *copy, flp_gradient_case_data *data);
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* With --quick an allocation ends with the data, so that a sanitizer sees the first byte too far. */
+/* With --quick an allocation ends with the data, so that a sanitizer sees an access to the first byte past them. */
 static size_t copied_bytes(const flp_logits_buffer *buffer)
 {
     return flp_device_test.quick ? buffer->offset + buffer->data_bytes : buffer->bytes;

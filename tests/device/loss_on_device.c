@@ -1,4 +1,4 @@
-/* Copies of a loss case in device memory: every buffer of the three structures that it has, by the same loop. */
+/* Copies of a loss case in device memory: the buffers of the three structures of which its data consist, by the same loop. */
 #include "device/loss_on_device.h"
 
 static void upload_all(const flp_case_buffer *host, int count, flp_device_case_buffer *to)

@@ -8,7 +8,7 @@
 
 enum { ROWS = FLP_OPERATION_ROWS, HIDDEN = FLP_OPERATION_HIDDEN, VOCAB = FLP_OPERATION_VOCAB };
 enum { HIDDEN_STREAM = 61, WEIGHT_STREAM, LOGITS_STREAM, G_STREAM, IGNORED = -100 };
-static const float some_lse = 10.6f; /* near that of logits ~ N(0, 4); any number will do */
+static const float some_lse = 10.6f; /* near the lse of logits ~ N(0, 4); any number would do */
 
 static flp_gpu *const gpu = &flp_device_test.gpu;
 
@@ -41,7 +41,7 @@ void flp_operation_make_inputs(flp_operation_inputs *inputs)
     assert_succeeds(flp_gpu_copy_in(gpu, g, sizeof(g), &inputs->g));
 }
 
-/* ---- what the calls are made of ---- */
+/* ---- parts of the calls ---- */
 
 static void *output(const flp_operation *o, int index)
 {

@@ -5,7 +5,7 @@
 
 enum { FLP_OPERATION_ROWS = 300, FLP_OPERATION_HIDDEN = 256, FLP_OPERATION_VOCAB = 5003, FLP_OPERATION_OUTPUTS = 5 };
 
-/* The inputs, shared by all operations of a test. Targets: some ignored, none bad. */
+/* The inputs, which all operations of a test share. Some targets are ignored, none is bad. */
 typedef struct {
     CUdeviceptr hidden, weight, logits, target, lse, g;
     int64_t targets[FLP_OPERATION_ROWS];
@@ -17,7 +17,7 @@ typedef struct {
     const char *name;
     int has_targets;
     flp_status (*create)(flp_operation *operation);
-    flp_status (*execute)(flp_operation *operation); /* the plan's */
+    flp_status (*execute)(flp_operation *operation); /* by the plan, in the workspace */
     flp_status (*call)(flp_operation *operation);    /* without a plan or a workspace */
     flp_status (*prepare)(flp_operation *operation);
 } flp_operation_kind;
@@ -40,13 +40,13 @@ struct flp_operation {
 
 void flp_operation_make_inputs(flp_operation_inputs *inputs);
 
-/* With a plan, a workspace and outputs of its own, on stream. */
+/* Makes an operation with a plan, a workspace and outputs of its own, on stream. */
 void flp_operation_open(const flp_operation_kind *kind, const flp_operation_inputs *inputs, CUstream stream, flp_operation *operation);
 void flp_operation_close(flp_operation *operation);
 
-/* Outputs become 0xff, on the device. */
+/* Fills the outputs with 0xff, on the device. */
 void flp_operation_poison(const flp_operation *operation);
-/* Waits; the outputs' bytes one behind the other, malloc'ed. */
+/* Waits for the device. Returns the outputs' bytes, one output after the other, malloc'ed. */
 unsigned char *flp_operation_fetch(const flp_operation *operation, size_t *bytes);
 /* Fails the test unless the outputs are these bytes. */
 void flp_operation_expect(const flp_operation *operation, const unsigned char *wanted, const char *what);

@@ -1,4 +1,4 @@
-/* A row's bits depend on the row, the weight and the options alone: not on N, its place, its neighbours, the stream or the run. */
+/* A row's bits depend on the row, the weight and the options alone: not on N, the row's place, its neighbours, the stream or the run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 enum { MOST_ROWS = 4096, REPETITIONS = 20 };
 enum { HIDDEN_STREAM = 11, WEIGHT_STREAM = 12, OUTPUTS = 4 };
 
-/* One arithmetic each. The vocabulary is large enough for splits of several tiles, and ends within a tile. */
+/* Each setting has an arithmetic of its own. Where a vocabulary is large, its splits have several tiles. It ends within a tile. */
 typedef struct {
     const char *name, *path;
     flp_linear_logp_problem problem;
@@ -28,12 +28,12 @@ static const setting settings[] = {
 };
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
-/* What one row gives: compared as words, so that NaN equals itself. */
+/* The results of one row, as words, so that a NaN equals itself. */
 typedef struct {
     uint32_t logp, lse, argmax, entropy;
 } row_bits;
 
-/* A setting's inputs on the device, and the bits of its rows in one batch of all. */
+/* A setting's inputs on the device (the pool), and the bits of all rows: whole, in one batch of all; part, in the last batch. */
 typedef struct {
     const setting *of;
     int64_t rows; /* of the pool */
@@ -51,7 +51,7 @@ static size_t row_bytes(const bench *b)
     return (size_t)b->of->problem.hidden * flp_dtype_bytes(b->of->problem.dtype);
 }
 
-/* Rows of hidden (device memory), whose targets are those of the pool from row `first` on. */
+/* Scores `rows` rows of hidden (device memory), with the targets of the pool from row `first` on. */
 static void run(const bench *b, CUdeviceptr hidden, int64_t first, int64_t rows, CUstream stream, row_bits *bits)
 {
     const flp_linear_logp_args args = {
@@ -82,7 +82,7 @@ static void run(const bench *b, CUdeviceptr hidden, int64_t first, int64_t rows,
     free(words);
 }
 
-/* step: 1, or 2 where only every other row has to agree. */
+/* Asserts that the batch of rows from `first` on has the bits of the whole. step: 2: only every other row has to agree; else 1. */
 static void compare(const bench *b, const char *what, int64_t first, int64_t rows, int64_t step)
 {
     for (int64_t i = 0; i < rows; i += step) {
@@ -207,7 +207,7 @@ static void other_streams_are_the_same(void **state)
     tear_down(&b);
 }
 
-/* Every odd row becomes NaN, +inf or huge. */
+/* Fills every odd row with NaN, an infinity or a huge number. */
 static void spoil_odd_rows(const bench *b, unsigned char *pool)
 {
     const double values[] = { NAN, INFINITY, -INFINITY, 1e30 };
@@ -240,7 +240,7 @@ static void neighbours_do_not_matter(void **state)
     tear_down(&b);
 }
 
-/* The pool's first rows in reverse order; targets go with them. */
+/* Scores the pool's first rows in reverse order, with their targets. */
 static void order_does_not_matter(void **state)
 {
     bench b;

@@ -1,4 +1,4 @@
-/* Streams, threads and CUDA contexts beside each other. */
+/* linear_logp on several streams, in several threads and in several CUDA contexts at once. */
 #include <pthread.h>
 
 #include "device/fixture.h"
@@ -28,7 +28,7 @@ static void *call_many_times(void *argument)
     return NULL;
 }
 
-/* Each thread has its own inputs and outputs; streams: one for all, or one each. All without a workspace. */
+/* Each thread has its own inputs and outputs, and no workspace. streams: one for all threads, or one for each. */
 static void run_threads(flp_fixture *f, CUstream *streams, int stream_count)
 {
     pthread_t threads[THREADS];
@@ -39,7 +39,7 @@ static void run_threads(flp_fixture *f, CUstream *streams, int stream_count)
         assert_succeeds(flp_device_case_upload(gpu, &f->data, 0, &workers[i].own));
         flp_device_case_args(&f->c, &f->data, &workers[i].own, &workers[i].args);
         workers[i].args.stream = streams[i % stream_count];
-        /* Other batches in other threads, so that a shared scratch would show. */
+        /* Each thread has another number of rows, so that a scratch that they shared by mistake would show. */
         workers[i].args.rows = f->c.problem.rows - i;
     }
     for (int i = 0; i < THREADS; i++)

@@ -1,4 +1,4 @@
-/* Executing plans beside a real driver: graphs and captures, targets, workspaces. */
+/* Executing plans with a real driver: graphs and captures, targets, workspaces. */
 #include "device/fixture.h"
 
 static flp_gpu *const gpu = &flp_device_test.gpu;
@@ -187,7 +187,7 @@ static void no_rows_touch_nothing(void **state)
     flp_fixture_tear_down(&f);
 }
 
-/* Without waiting in between: the small call's scratch must not be freed under it. */
+/* Calls with more and more rows, without waiting in between: a small call's scratch must not be freed while its kernels run. */
 static void the_shared_scratch_grows_behind_running_kernels(void **state)
 {
     flp_fixture f;

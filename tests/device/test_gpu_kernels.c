@@ -1,4 +1,4 @@
-/* The instruments: random matrices as the host makes them, and logits in fp64 as the host's reference has them. */
+/* The device tests' own kernels: random matrices are those of the host, and logits in fp64 those of the host's reference. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static void random_matrices_are_the_hosts(void **state)
     expect_fill(FLP_F32, 1);
 }
 
-/* The host's reference of the same data, downloaded. */
+/* Computes the host's reference from the same data, which it downloads. */
 static void compute_on_host(const flp_linear_logp_problem *problem, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, const int64_t *targets,
                             flp_reference *reference)
 {
@@ -81,7 +81,7 @@ static void expect_reference(flp_dtype dtype, int turned)
         all_targets[rows[i]] = targets[i];
     compute_on_host(&problem, &hidden, &weight, all_targets, &want);
     for (int i = 0; i < 3; i++) {
-        /* Both in fp64, in other orders. */
+        /* Both are computed in fp64, but sum in different orders. */
         assert_true(fabs(got[i].logp - want.logp[rows[i]]) < 1e-12);
         assert_true(fabs(got[i].lse - want.lse[rows[i]]) < 1e-12);
         assert_int_equal(want.argmax[rows[i]], got[i].argmax);

@@ -1,4 +1,4 @@
-/* The bits of the gradients: a row of grad_hidden follows neither the rows beside it nor their number, and everything repeats. */
+/* The bits of the gradients: those of a row of grad_hidden depend neither on the other rows nor on their number, and all are the same in every run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "device/device_test.h"
 #include "gradient_cases.h"
 
-/* Of the largest way. */
+/* The sizes of the largest way. */
 enum { MOST_HIDDEN = 1024, MOST_VOCAB = 56000, MOST_ROWS = 2304, REPEATS = 20, HIDDEN_STREAM = 41, WEIGHT_STREAM, G_STREAM };
 
 static flp_gpu *const gpu = &flp_device_test.gpu;
@@ -15,9 +15,9 @@ typedef struct {
     const char *name;
     flp_backend backend;
     int with_forward; /* the first chunk's derivatives come from saved exponentials */
-    int entropy;      /* gradients by the entropy, too */
-    int loss;         /* of the summed cross-entropy */
-    int lends;        /* 1: grad_weight holds saved exponentials; of the whole batch, whose rows are more than 2 D, not all */
+    int entropy;      /* there are upstream gradients of the entropy, too */
+    int loss;         /* the gradients are those of the summed cross-entropy */
+    int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for the whole batch, which has more than 2 D rows */
 } way;
 
 static const way ways[] = {
@@ -49,7 +49,7 @@ static int rows_of(const way *how)
     return how->lends ? MOST_ROWS : 1000;
 }
 
-/* Everything on the device, bf16; rows of the whole batch. */
+/* The inputs and outputs on the device, in bf16, for the rows of the whole batch. */
 typedef struct {
     flp_gpu_matrix hidden, weight;
     CUdeviceptr target, lse, g, grad_hidden, grad_weight;
@@ -66,7 +66,7 @@ static batch make_batch(const way *how)
     for (int i = 0; i < rows; i++) {
         target[i] = i % 5 == 3 ? -100 : (i * 7919 + 13) % vocab;
         g[i] = (float)flp_case_random_normal(G_STREAM, (uint64_t)i);
-        lse[i] = 11.3f; /* near that of logits ~ N(0, 4); any number will do, the formula is the same */
+        lse[i] = 11.3f; /* near the lse of logits ~ N(0, 4); any number would do, since only bits are compared */
     }
     assert_succeeds(flp_gpu_allocate(gpu, (size_t)rows * (size_t)hidden_size * 2, &hidden));
     assert_succeeds(flp_gpu_allocate(gpu, (size_t)vocab * (size_t)hidden_size * 2, &weight));
@@ -82,7 +82,7 @@ static batch make_batch(const way *how)
     return b;
 }
 
-/* The forward, then the backward with its lse. */
+/* Runs the forward, then the backward with the forward's lse. */
 static void run_both(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
 {
     flp_linear_logp_backward_args args = *given;
@@ -114,7 +114,7 @@ static void run_both(const flp_linear_logp_backward_problem *problem, const flp_
     flp_plan_destroy(plan);
 }
 
-/* What these ways are for. */
+/* Asserts that grad_weight holds saved exponentials, and all of them unless the whole batch runs. */
 static void check_that_it_lends(const flp_linear_cross_entropy_problem *problem)
 {
     flp_plan *plan;
@@ -147,7 +147,7 @@ static void run_loss(const flp_linear_logp_backward_problem *problem, const flp_
     assert_succeeds(flp_linear_cross_entropy(flp_device_test.context, &loss, &args));
 }
 
-/* The gradients of `rows` rows from `first` on. Entropy and its gradients are any numbers: lse and g again. */
+/* Computes the gradients of `rows` rows from `first` on. The entropy and its upstream gradients may be any numbers: they are lse and g again. */
 static void run(const batch *b, const way *how, int first, int rows, uint16_t *grad_hidden, uint16_t *grad_weight)
 {
     const int hidden_size = hidden_of(how), vocab = vocab_of(how);

@@ -1,9 +1,8 @@
-/* The same inputs through a kernel on the GPU and through the host machine: what the machine models is what the GPU does. The forward, and below
- * it the gradients.
+/* Runs kernels with the same inputs on the GPU and on the host machine: the model of the GPU does what the GPU does. First the forward, then the gradients.
  *
- * The largest logit's index is the same. The other numbers are each within their roundings of fp64 (flp_reference.rounding, of which a row may be
- * eight times off), so that two of them differ by at most sqrt(2) of that: the machine sums a product exactly and truncates once, where
- * tensor cores align and truncate, and takes exp2 from the C library. */
+ * The largest logit's index must be the same. The other results need not, because the machine sums a product exactly and truncates once, where tensor cores
+ * align and truncate, and because it takes exp2 from the C library. Each side is within eight times flp_reference.rounding of fp64, and independent errors of
+ * both add up to sqrt(2) times that. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,7 +25,7 @@ static flp_case cases[MOST_CASES];
 static flp_case_data on_gpu[MOST_CASES];
 static int case_count;
 
-/* Ties and sums that are exact on both. */
+/* Cases with ties, and with sums that are exact on both sides. */
 static const flp_case exact[] = {
     { .name = "whole numbers", .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_BF16, .argmax = 1, .entropy = 1 } },
     { .name = "whole numbers, f32", .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_F32, .argmax = 1, .entropy = 1 } },
@@ -37,7 +36,7 @@ static void collect_cases(void)
 {
     for (int i = 0; i < flp_edge_case_quick_count() && i < MOST_CASES - 3; i++) {
         flp_edge_case_quick_get(i, &cases[case_count]);
-        /* A large vocabulary takes the host machine minutes. */
+        /* A large vocabulary would take the host machine minutes. */
         case_count += cases[case_count].problem.vocab < 4000;
     }
     for (int i = 0; i < 3; i++, case_count++) {
@@ -98,7 +97,7 @@ static void run_gradients_on_gpu(int index)
 
 /* ---- the two sides, one after the other ---- */
 
-/* All of the GPU's results first: the library loads one driver at a time. */
+/* The GPU's results are all computed first, because the library loads one driver at a time. */
 static int set_up(void **state)
 {
     const int capability = flp_device_test.gpu.facts.compute_capability == 90 ? 90 : 80;
@@ -168,7 +167,7 @@ static void both_compute_the_same(void **state)
     flp_case_free_data(&data);
 }
 
-/* Sums of squares over a gradient as it lies in memory, gaps left out by their fill: of the machine's values, of the difference. */
+/* The norm of the difference over the norm of the machine's values, over a gradient in memory. Gaps are left out, because both sides have NaN there. */
 static double relative_difference(flp_dtype dtype, const flp_case_buffer *gpu, const flp_case_buffer *machine)
 {
     const int64_t bytes = flp_dtype_bytes(dtype), count = (int64_t)gpu->data_bytes / bytes;
@@ -184,8 +183,8 @@ static double relative_difference(flp_dtype dtype, const flp_case_buffer *gpu, c
     return size > 0 ? sqrt(difference / size) : difference;
 }
 
-/* Both round each derivative by a logit and each gradient alike. What differs are sums in fp32, and the roundings that these tip: few, so that the
- * difference is far below one rounding of everything, which is u / sqrt(3) in norm. */
+/* Both sides round the derivatives by the logits, and the gradients, in the same way. They differ in sums in fp32, and in the few roundings that these change.
+ * So the difference is far below that of one rounding of everything, which is u / sqrt(3) in norm. */
 static void both_compute_the_same_gradients(void **state)
 {
     const int index = (int)((const flp_gradient_case *)*state - gradients);

@@ -1,4 +1,4 @@
-/* Gradients whose matrices pass 2^31 elements and 2^32 bytes, and logits of 2^31 elements and more, against fp64 on some rows. */
+/* Gradients whose matrices exceed 2^31 elements and 2^32 bytes, and logits of more than 2^31 elements. Some rows are compared with fp64. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +26,10 @@ typedef struct {
     flp_backend backend;
     flp_dtype grad_weight;
     unsigned accumulate;
-    int64_t memory_budget; /* LEAST_BUDGET: what the refusal of one byte names */
+    int64_t memory_budget; /* LEAST_BUDGET: the least one, which the message names that refuses one byte */
 } shape;
 
-/* V x D is 2.46e9 elements, but where D is 1024 (there the saved exponentials are, N x V) and in the least workspaces. */
+/* V x D is 2.46e9 elements, except where D is 1024 (there N x V, the saved exponentials, are that many) and for the least workspaces. */
 static const shape shapes[] = {
     { "backward, V x D past 2^31", BACKWARD_ALONE, FLP_BF16, 300, 4096, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, 0 },
     { "backward, portable, V x D past 2^31", BACKWARD_ALONE, FLP_BF16, 300, 4096, 600000, FLP_BACKEND_PORTABLE, FLP_BF16, 0, 0 },
@@ -65,7 +65,7 @@ static flp_gpu_matrix make_matrix(int64_t rows, int64_t columns, flp_dtype dtype
     return matrix;
 }
 
-/* Targets at both ends of the vocabulary and at the entries whose elements are the 2^31st. The loss is a sum, so that g is -1. */
+/* Targets are at both ends of the vocabulary and at the entry with element number 2^31 of the weight. The cross-entropy is a sum, so its g is -1. */
 static void make_rows(setting *s)
 {
     const int64_t rows = s->of->rows, vocab = s->of->vocab, past = (INT64_C(1) << 31) / s->of->hidden % vocab;
@@ -86,7 +86,7 @@ static void make_rows(setting *s)
     assert_succeeds(flp_gpu_allocate(gpu, sizeof(float), &s->loss));
 }
 
-/* Gradients are poisoned, but where they are added to: that is 0. */
+/* Poisons the gradients; one that is accumulated begins with 0. */
 static void make_outputs(setting *s)
 {
     const shape *of = s->of;
@@ -130,7 +130,7 @@ static flp_linear_logp_backward_problem problem_of(const shape *of)
     };
 }
 
-/* A workspace of exactly what the plan says. */
+/* Makes a workspace of exactly the bytes that the plan says. */
 static size_t make_workspace(setting *s, const flp_plan *plan, int64_t budget)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, s->of->rows);
@@ -151,7 +151,7 @@ static flp_linear_logp_args forward_args(const setting *s)
                                    .lse = flp_gpu_pointer(s->lse) };
 }
 
-/* The forward, its own or the plan's, then the backward. */
+/* Runs the forward, by itself or by the plan, and then the backward. */
 static void run_backward(setting *s)
 {
     const flp_linear_logp_backward_problem problem = problem_of(s->of);
@@ -182,7 +182,7 @@ static void run_backward(setting *s)
     flp_plan_destroy(plan);
 }
 
-/* What the message that refuses one byte names. */
+/* The least budget, which the message names that refuses one byte. */
 static int64_t least_budget(const flp_linear_cross_entropy_problem *problem)
 {
     const char *named;
@@ -220,7 +220,7 @@ static void run_cross_entropy(setting *s)
     flp_plan_destroy(plan);
 }
 
-/* The check's formula has the gradient of g logp; the loss' is that with g = -1. */
+/* The check is for the gradient of sum g logp; the loss's gradient is that with g = -1. */
 static void large_gradients_are_right(void **state)
 {
     flp_backward_errors errors;
@@ -264,7 +264,7 @@ static void set_up_logits(logits_setting *s)
     assert_succeeds(flp_gpu_allocate(gpu, (size_t)LOGITS_ROWS * LOGITS_VOCAB * 2, &s->gradients));
 }
 
-/* One row of the device's [N, V] as numbers. */
+/* Copies one row of a matrix [N, V] on the device to values. */
 static void fetch_row(CUdeviceptr matrix, int64_t row, double *values)
 {
     static uint16_t words[LOGITS_VOCAB];
@@ -274,7 +274,7 @@ static void fetch_row(CUdeviceptr matrix, int64_t row, double *values)
         values[v] = flp_reference_decode(FLP_BF16, words, v);
 }
 
-/* Allowed: of lse what fp32 costs (2^-20 of 12 is far above it), of a derivative its rounding to bf16 and of p that of lse. */
+/* Allowed: for lse 2^-20 of it, far more than its error in fp32; for a derivative its rounding to bf16, and the error of lse in p. */
 static void check_logits_row(const logits_setting *s, int64_t row, int with_gradients)
 {
     static double logits[LOGITS_VOCAB], gradients[LOGITS_VOCAB];

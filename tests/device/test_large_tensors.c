@@ -1,4 +1,4 @@
-/* Matrices whose element counts and byte offsets pass 2^31 and 2^32, against fp64 on a few rows. */
+/* Matrices whose element counts and byte offsets exceed 2^31 and 2^32. A few rows are compared with fp64. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct {
     flp_linear_logp_problem problem;
 } shape;
 
-/* V x D = 2.46e9 elements, 4.9e9 bytes; N x V = 2.46e9 where N is 4096. */
+/* V x D is 2.46e9 elements, 4.9e9 bytes; N x V is 2.46e9 if N is 4096. */
 static const shape shapes[] = {
     { "V x D past 2^31, few rows", "sm_90a", { .dtype = FLP_BF16, .rows = 70, .hidden = 4096, .vocab = 600000, .argmax = 1 } },
     { "V x D and N x V past 2^31", "sm_90a", { .dtype = FLP_BF16, .rows = 4096, .hidden = 4096, .vocab = 600000, .argmax = 1 } },
@@ -65,7 +65,7 @@ static flp_gpu_matrix make_matrix(const flp_linear_logp_problem *p, int64_t rows
     return matrix;
 }
 
-/* The ends, the places where v x D and n x V pass 2^31, and others. */
+/* Targets at both ends of the vocabulary, where v x D and n x V pass 2^31, and elsewhere. */
 static int64_t choose_target(const flp_linear_logp_problem *p, int64_t row)
 {
     const int64_t wanted[] = { p->vocab - 1,
@@ -91,7 +91,7 @@ typedef struct {
     int32_t *argmax;
 } results;
 
-/* Executes; poisoned outputs come back whole. */
+/* Poisons the outputs, executes, and downloads all of the outputs. */
 static void execute(const shape *s, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, const int64_t *targets, results *out)
 {
     const flp_linear_logp_problem *p = &s->problem;
@@ -127,7 +127,7 @@ static void execute(const shape *s, const flp_gpu_matrix *hidden, const flp_gpu_
     assert_succeeds(flp_gpu_download(gpu(), out->argmax, outputs[2], bytes));
 }
 
-/* Allowed, in norm over the checked rows: the promised 1e-6, or what accumulating in fp32 costs where that is more. */
+/* Allowed, in norm over the checked rows: the promised 1e-6, or the error of accumulating in fp32 if that is larger. */
 static void check_norm(const char *what, double error, double size, double rounding)
 {
     double allowed = fmax(1e-6 * size, rounding);
@@ -147,7 +147,7 @@ static void check_rows(const shape *s, const int64_t *rows, const flp_gpu_refere
         logp_size = hypot(logp_size, want->logp);
         lse_size = hypot(lse_size, want->lse);
         rounding = hypot(rounding, want->rounding);
-        /* Two logits this close are rare among random ones, and the inputs are always the same. */
+        /* Exactly the same: two largest logits that rounding could exchange are rare, and these inputs, which are always the same, have none. */
         if (s->problem.argmax)
             assert_int_equal(want->argmax, got->argmax[rows[i]]);
     }
@@ -155,7 +155,7 @@ static void check_rows(const shape *s, const int64_t *rows, const flp_gpu_refere
     check_norm("lse", lse_error, lse_size, rounding);
 }
 
-/* Rows that are not checked against fp64 at least hold numbers that can be. */
+/* The rows that are not compared with fp64 must at least have plausible numbers. */
 static void check_all_written(const flp_linear_logp_problem *p, const results *got)
 {
     for (int64_t i = 0; i < p->rows; i++)

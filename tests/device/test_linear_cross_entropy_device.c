@@ -1,4 +1,4 @@
-/* Every case of the CPU tests of linear_cross_entropy on the GPU: the chosen path, then the portable one; through a plan and without. */
+/* Every case of the CPU tests of linear_cross_entropy on the GPU: on the chosen path, then on the portable one; with a plan and without. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void fetch_and_check(const flp_cross_entropy_case *c, const char *path, c
         fail_msg("%s, %s: %s", c->gradient.name, path, message);
 }
 
-/* In a workspace of exactly the bytes that the plan says. */
+/* Executes in a workspace of exactly the bytes that the plan says, and checks the results. */
 static void check_plan(const flp_cross_entropy_case *c, flp_plan *plan, const char *path, flp_cross_entropy_case_data *data)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.backward.forward.rows);
@@ -66,7 +66,7 @@ static void check_plan(const flp_cross_entropy_case *c, flp_plan *plan, const ch
     fetch_and_check(c, path, &copy, data);
 }
 
-/* The same through dispatch and the shared scratch. */
+/* The same by a call without a plan, which uses dispatch and the context's scratch. */
 static void check_dispatch(const flp_cross_entropy_case *c, flp_backend backend, const char *path, flp_cross_entropy_case_data *data)
 {
     flp_linear_cross_entropy_problem problem = c->problem;
@@ -100,7 +100,7 @@ static void a_case_is_right(void **state)
     flp_cross_entropy_case_free_data(&data);
 }
 
-/* ---- what chunks of rows leave as it is */
+/* ---- results that chunks of rows do not change */
 
 enum { ALL_ROWS_BUDGET = 1 << 26, ROW_OUTPUTS = 4 };
 
@@ -109,7 +109,7 @@ typedef struct {
     size_t count[ROW_OUTPUTS];
 } row_outputs;
 
-/* grad_hidden, logp, lse and entropy, as a plan of so much memory leaves them. */
+/* grad_hidden, logp, lse and entropy from a plan with this memory_budget. */
 static row_outputs run_with(const flp_cross_entropy_case *c, flp_backend backend, int64_t memory_budget)
 {
     flp_linear_cross_entropy_problem problem = c->problem;

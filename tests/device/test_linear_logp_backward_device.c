@@ -1,4 +1,4 @@
-/* Every case of the CPU tests of the backward, and the edges of its kernels' tiles, on the GPU: the chosen path, then the portable one. */
+/* Every case of the CPU tests of the backward, and the edge cases of its kernels, on the GPU: on the chosen path, then on the portable one. */
 #include <stdlib.h>
 
 #include "device/gradient_edge_cases.h"
@@ -36,13 +36,13 @@ static void make_plan(int index)
         flp_plan_destroy(plan);
 }
 
-/* The unit roundoff of what dlogit is kept in. */
+/* The unit roundoff of the dtype in which dlogit is kept. */
 static double dlogit_roundoff(const flp_gradient_case *c)
 {
     return c->problem.forward.dtype == FLP_BF16 ? 0x1p-8 : c->problem.forward.dtype == FLP_F16 ? 0x1p-11 : 0;
 }
 
-/* TMA takes rows at multiples of 16 bytes, and writes them so too; the products read fp32 across D, which WGMMA does not. */
+/* TMA reads and writes rows at multiples of 16 bytes only; and the products read fp32 across D, which WGMMA cannot. */
 static int takes_sm_90a(const flp_gradient_case *c)
 {
     const flp_linear_logp_backward_problem *p = &c->problem;
@@ -74,7 +74,7 @@ static void execute_forward(const flp_gradient_case *c, flp_plan *plan, const fl
     assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
 }
 
-/* In a workspace of exactly the bytes that the plan says. */
+/* Executes in a workspace of exactly the bytes that the plan says, and checks the results. */
 static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *path, flp_gradient_case_data *data, const flp_gradient_reference *reference)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.forward.rows);
@@ -95,7 +95,7 @@ static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *p
         fail_msg("%s, %s: %s", c->name, path, message);
 }
 
-/* The same through dispatch and the shared scratch. */
+/* The same by a call without a plan, which uses dispatch and the context's scratch. */
 static void check_dispatch(const flp_gradient_case *c, flp_backend backend, const char *path, flp_gradient_case_data *data,
                            const flp_gradient_reference *reference)
 {

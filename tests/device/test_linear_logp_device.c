@@ -1,4 +1,4 @@
-/* Every case of the CPU tests, and the edges of the kernels' tiles, on the GPU: the chosen path, then the portable one. */
+/* Every case of the CPU tests of linear_logp, and the edge cases of its kernels, on the GPU: on the chosen path, then on the portable one. */
 #include <stdlib.h>
 
 #include "device/device_case.h"
@@ -28,7 +28,7 @@ static void collect_cases(void)
         (flp_device_test.quick ? flp_edge_case_quick_get : flp_edge_case_get)(i, &cases[shared + i]);
 }
 
-/* TMA takes rows at multiples of 16 bytes; WGMMA reads fp32, as tf32, along D only, and has no exact product of it. */
+/* TMA reads rows at multiples of 16 bytes only; WGMMA reads fp32, as tf32, along D only, and has no exact fp32 product. */
 static const char *expected_path(const flp_case *c)
 {
     const flp_linear_logp_problem *p = &c->problem;
@@ -92,7 +92,7 @@ static void check_plan(const flp_case *c, flp_plan *plan, const char *path, flp_
     check_target_errors(plan, reference);
 }
 
-/* The same through dispatch and the shared scratch. */
+/* The same by a call without a plan, which uses dispatch and the context's scratch. */
 static void check_dispatch(const flp_case *c, flp_backend backend, const char *path, flp_case_data *data, const flp_reference *reference)
 {
     flp_linear_logp_problem problem = c->problem;

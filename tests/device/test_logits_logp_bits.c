@@ -1,4 +1,4 @@
-/* logits_logp on the GPU: a row's bits depend on neither the rows beside, the form, nor the alignment; and plans in graphs, on several streams. */
+/* logits_logp on the GPU: a row's bits depend neither on other rows nor on the form nor on the alignment; and plans run in graphs on several streams. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void keep_bits(const flp_logits_on_device *on, int count, first_bits *bit
     memcpy(bits->entropy, flp_logits_on_device_bits(on, FLP_LOGITS_ENTROPY), (size_t)count * sizeof(uint32_t));
 }
 
-/* The forward of `rows` of a case's rows, in bf16. */
+/* Runs the forward of `rows` rows of a bf16 case, from `first` on. */
 static void run_some(flp_logits_on_device *on, int first, int rows)
 {
     flp_logits_logp_args args;
@@ -36,7 +36,7 @@ static void run_some(flp_logits_on_device *on, int first, int rows)
     flp_logits_on_device_fetch(on);
 }
 
-/* Each of 900 rows is a block's; each of 100, many blocks', which meet in scratch; a row by itself, a cluster's. */
+/* Each of 900 rows is computed by one block; each of 100 by many blocks, whose sums are merged from scratch memory; a single row by a cluster. */
 static void a_rows_bits_do_not_follow_its_neighbours(void **state)
 {
     flp_logits_on_device on = { .c = { .name = "bits", .problem = { .dtype = FLP_BF16, .rows = 900, .vocab = 16401, .entropy = 1 } } };
@@ -62,7 +62,7 @@ static void a_rows_bits_do_not_follow_its_neighbours(void **state)
     flp_logits_on_device_tear_down(&on);
 }
 
-/* Fused in clusters, fused in one block, and in steps: the forward's results, and gradients that depend on none of it. */
+/* Fused in clusters, and in separate launches: the results are the forward's, and the gradients the same. */
 static void the_fused_form_has_the_forwards_bits(void **state)
 {
     flp_logits_on_device on = { .c = { .name = "bits", .problem = { .dtype = FLP_F32, .rows = 120, .vocab = 40004, .entropy = 1 } } };
@@ -114,7 +114,7 @@ static void the_alignment_changes_no_bit(void **state)
 
 /* ---- graphs */
 
-/* One of the case's rows, again and again. */
+/* Captures a graph that scores one row of the case. */
 static CUgraphExec capture_row(const flp_logits_on_device *on, flp_plan *plan, int row, CUstream stream)
 {
     const flp_gpu *gpu = &flp_device_test.gpu;

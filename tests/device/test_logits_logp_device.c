@@ -1,11 +1,11 @@
-/* logits_logp on the GPU, both directions: every case of the CPU tests and more rows than a launch has blocks, on the chosen path and on the
+/* logits_logp and its backward on the GPU: every case of the CPU tests, and cases with more rows than a launch has blocks, on the chosen path and on the
  * portable one. */
 #include <stdlib.h>
 
 #include "device/logits_on_device.h"
 
-/* Enough rows that a block, or a cluster of each size, takes one after the other; the last has room for one row at a time. And so few that each
- * has a cluster. */
+/* So many rows that a block, or a cluster of each size, takes one after the other (the largest has room for one row at a time); and so few that each row gets a
+ * cluster. */
 static const flp_logits_case many_rows[] = {
     { .name = "many rows of one warp", .problem = { .dtype = FLP_BF16, .rows = 9001, .vocab = 1000, .argmax = 1 } },
     { .name = "many rows of two warps", .rows = FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F16, .rows = 3001, .vocab = 3000, .entropy = 1 } },
@@ -37,7 +37,7 @@ static const flp_logits_case many_rows[] = {
     { .name = "long rows of a cluster of eight", .problem = { .dtype = FLP_BF16, .rows = 33, .vocab = 500000 } },
 };
 
-/* Small ones for the sanitizers. */
+/* Small cases for the sanitizers. */
 static const flp_logits_case quick[] = {
     { .name = "one segment", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_BF16, .rows = 19, .vocab = 1001, .argmax = 1, .entropy = 1 } },
     { .name = "a team, odd", .rows = FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F16, .rows = 7, .vocab = 5003, .softcap = 30 } },

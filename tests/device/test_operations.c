@@ -1,4 +1,4 @@
-/* Every operator beside a real driver: graphs, threads with streams of their own, the shared scratch, bad targets. */
+/* Every operator with a real driver: graphs, threads with streams of their own, the context's scratch, bad targets. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static CUstream make_stream(void)
     return stream;
 }
 
-/* What one execution in a workspace writes: what all others must write, too. */
+/* Opens an operation and executes it once in its workspace. Returns what it has written, which all other executions must write, too. */
 static unsigned char *open_and_run(const flp_operation_kind *kind, const flp_operation_inputs *inputs, CUstream stream, flp_operation *operation)
 {
     unsigned char *wanted;
@@ -92,7 +92,7 @@ static void *call_many_times(void *argument)
     return NULL;
 }
 
-/* All threads execute the first one's plan, each in a workspace of its own, and call without one. */
+/* All threads execute the first one's plan, each in a workspace of its own, in turn with calls without a plan and a workspace. */
 static void run_threads(worker *workers, const unsigned char *wanted)
 {
     pthread_t threads[THREADS];
@@ -135,7 +135,7 @@ static void threads_with_their_own_streams_do_not_meet(void **state)
 
 /* ---- the shared scratch ---- */
 
-/* Handles that the driver gives out again, each behind work that is still running on the one before. */
+/* A stream is destroyed while its work still runs, and the driver may give its handle to the next stream. */
 static void streams_that_come_and_go_share_no_scratch(void **state)
 {
     flp_operation_inputs inputs;

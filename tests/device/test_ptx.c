@@ -1,4 +1,5 @@
-/* Kernels of an older GPU as PTX, which this GPU's driver compiles: found where there is neither a cubin nor a compiler, said, and right beside fp64. */
+/* Kernels of an older GPU as PTX, which this GPU's driver compiles: they are used if there is neither a cubin nor NVRTC, the plan says so, and they are
+ * right. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ static flp_context *make_context(const char *directory, unsigned flags)
     return context;
 }
 
-/* Leaves the PTX kernels of the problem, and nothing else, in directory. */
+/* Prebuilds the PTX kernels of the problem, and nothing else, in directory. */
 static void prebuild(const char *directory, const char *problem)
 {
     flp_context *context = make_context(directory, 0);
@@ -34,7 +35,7 @@ static void prebuild(const char *directory, const char *problem)
     flp_context_destroy(context);
 }
 
-/* Fetches what the execution wrote, and compares it with fp64. */
+/* Executes the plan, and compares what it has written with fp64. */
 static void execute_and_check(flp_plan *plan, const flp_reference *reference)
 {
     flp_linear_logp_args args = fixture.args;
@@ -77,7 +78,7 @@ static void a_gpu_runs_an_older_ones_kernels_from_ptx(void **state)
     assert_contains(flp_plan_describe(from_ptx), "PTX of sm_86, which the driver compiles");
     problem.backend = FLP_BACKEND_PORTABLE;
     assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, &problem, &portable));
-    /* Other numbers: what takes an architecture's truncation back is measured for some only (gen/kernels/tile_config.lua). */
+    /* The numeric identities differ, because the tensor cores' truncation is corrected only on some architectures (gen/kernels/tile_config.lua). */
     assert_contains(flp_plan_numerics(from_ptx), ".sm_86;");
     assert_string_not_equal(flp_plan_numerics(portable), flp_plan_numerics(from_ptx));
     execute_and_check(from_ptx, &reference);

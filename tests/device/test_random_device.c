@@ -6,7 +6,7 @@
 #include "device/device_test.h"
 #include "random/suite.h"
 
-/* All buffers of a problem lie in one piece of memory, each on a boundary of 256 bytes. */
+/* One piece of memory for all buffers of a problem, each of which is aligned to 256 bytes. */
 static struct {
     CUdeviceptr memory;
     size_t bytes, used;
@@ -90,7 +90,7 @@ static int enter(const flp_random_machine *machine)
     return flp_device_test.gpu.driver->context_set_current(flp_device_test.gpu.context) == CUDA_SUCCESS;
 }
 
-/* argv[1]: one problem's text; the options of the other device tests are for groups, of which there is one. */
+/* argv[1]: one problem's text. The options of the other device tests choose among tests, and here there is one. */
 int main(int argc, char **argv)
 {
     char *no_options[] = { argv[0], NULL };

@@ -1,6 +1,6 @@
-/* linear_logp, its backward and losses over the ranks of an NCCL communicator, a GPU and a thread each: the values of one process without a GPU, the same bits
- * on every rank, in a first call, where nothing runs beside another, in a second and from a CUDA graph, and an error on every rank where they disagree. Skipped
- * with fewer than two GPUs or without NCCL. */
+/* linear_logp, its backward and losses over the ranks of an NCCL communicator, with a GPU and a thread for each rank. The values must be those of one process
+ * without a GPU. The bits must be the same on every rank, and the same in a first call, which overlaps nothing, in a second one and from a CUDA graph. If ranks
+ * disagree about the call, every rank must get an error. Skipped with fewer than two GPUs or without NCCL. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { N = 200, D = 128, V = 5000, MOST_RANKS = 8, ALIGNMENT = 256 };
 enum { CROSS_ENTROPY, POLICY, LOSSES };
 enum { FIRST, AGAIN, REPLAYED, RUNS };
 
-/* What a call takes and gives, on the host or on a device. */
+/* The inputs and results of the calls, on the host or on a device. */
 typedef struct {
     _Alignas(ALIGNMENT) uint16_t hidden[N * D];
     _Alignas(ALIGNMENT) uint16_t weight[V * D];
@@ -28,7 +28,7 @@ typedef struct {
     _Alignas(ALIGNMENT) float logp[N];
     _Alignas(ALIGNMENT) float lse[N];
     _Alignas(ALIGNMENT) float grad_hidden[N * D];
-    _Alignas(ALIGNMENT) uint16_t grad_weight[V * D]; /* of a rank, the rows of its shard */
+    _Alignas(ALIGNMENT) uint16_t grad_weight[V * D]; /* a rank has only the rows of its shard */
     struct {
         _Alignas(ALIGNMENT) float loss;
         _Alignas(ALIGNMENT) float grad_hidden[N * D];
@@ -36,14 +36,14 @@ typedef struct {
     } of[LOSSES];
 } results;
 
-/* One rank: what it is given, and what it got. */
+/* One rank: its inputs and its results. */
 typedef struct {
-    int rank, ranks, rows; /* rows of its call */
+    int rank, ranks, rows; /* rows: those of its calls */
     ncclComm_t communicator;
     const tensors *inputs;
     flp_status status;
     char message[256];
-    int has_met; /* the other ranks, between its graph and the launch of it */
+    int has_met; /* 1: it has waited for the other ranks, between making its graph and launching it */
     results run[RUNS];
 } rank_job;
 
@@ -52,7 +52,7 @@ static ncclComm_t communicators[MOST_RANKS];
 static int ranks_here;
 static pthread_barrier_t graphs_are_made;
 
-/* 1 where there are two GPUs and an NCCL that makes communicators of them. */
+/* 1: there are two GPUs, and an NCCL that makes communicators for them. */
 static int make_communicators(void)
 {
     const flp_library_loader *loader = flp_library_loader_get();
@@ -96,7 +96,7 @@ static tensors *make_tensors(void)
         made->target[i] = i * 7919 % V;
         made->ones[i] = 1;
         made->advantages[i] = (float)flp_case_random_normal(3, (uint64_t)i);
-        made->old_logp[i] = (float)(flp_case_random_normal(4, (uint64_t)i) / 4 - 10); /* near logp, so that ratios are on both sides of the clipping */
+        made->old_logp[i] = (float)(flp_case_random_normal(4, (uint64_t)i) / 4 - 10); /* near logp, so that some ratios are clipped and some are not */
     }
     return made;
 }
@@ -127,7 +127,7 @@ static flp_linear_cross_entropy_problem loss_of(const flp_linear_logp_problem *f
     return problem;
 }
 
-/* inputs, to: where the call reads and writes; of a shard its part of the weight. */
+/* inputs, to: what the call reads and writes; a shard reads its part of the weight. */
 static flp_linear_logp_args forward_args(const flp_linear_logp_problem *problem, const tensors *inputs, results *to)
 {
     return (flp_linear_logp_args){
@@ -165,7 +165,7 @@ static flp_linear_cross_entropy_args loss_args(const flp_linear_logp_problem *pr
 
 /* ---- on one rank ---- */
 
-/* Where a rank's tensors lie on its device. */
+/* A rank's context, stream and device memory. */
 typedef struct {
     const flp_driver *driver;
     flp_context *context;
@@ -185,7 +185,7 @@ static flp_status allocate(const flp_driver *driver, size_t bytes, void **to)
     return status;
 }
 
-/* The device memory goes with the primary context. */
+/* The device memory is freed with the primary context. */
 static flp_status open_place(rank_job *job, flp_context *context, const flp_driver *driver, place *at)
 {
     flp_status status;
@@ -242,7 +242,7 @@ static flp_status run_calls(const rank_job *job, const place *at)
     return status;
 }
 
-/* What the calls leave, of memory that says where they leave nothing. */
+/* Fills the results with 0xff, which shows where the calls write nothing. */
 static flp_status blank(const place *at)
 {
     return flp_driver_check(at->driver, at->driver->memory_set((CUdeviceptr)(uintptr_t)at->to, 0xff, sizeof(results), at->stream), "cuMemsetD8Async");
@@ -257,7 +257,7 @@ static flp_status copy_out(const place *at, results *to)
 
 static flp_status capture(const rank_job *job, const place *at, CUgraphExec *exec)
 {
-    enum { RELAXED = 2 }; /* other ranks' threads do what they like meanwhile */
+    enum { RELAXED = 2 }; /* the threads of other ranks may make any calls meanwhile */
     const flp_gpu *gpu = &flp_device_test.gpu;
     CUgraph graph = NULL;
     flp_status status = flp_gpu_check(gpu, gpu->capture_begin(at->stream, RELAXED), "cuStreamBeginCapture"), ended;
@@ -275,7 +275,8 @@ static flp_status capture(const rank_job *job, const place *at, CUgraphExec *exe
     return status;
 }
 
-/* A graph is not made while another rank's waits for it on a GPU. Each rank comes here once, one that has failed too. */
+/* Waits until all ranks have made their graphs, so that no graph is made while another rank's graph waits on a GPU. Each rank comes here once, even after a
+ * failure. */
 static void meet(rank_job *job)
 {
     if (!job->has_met)
@@ -356,7 +357,7 @@ static void *run_rank(void *data)
     return NULL;
 }
 
-/* rows of rank 1: of the others N. */
+/* rows: of rank 1's calls; the others have N. */
 static rank_job *run_ranks(const tensors *inputs, int rows)
 {
     rank_job *jobs = aligned_alloc(ALIGNMENT, (size_t)ranks_here * sizeof(*jobs));
@@ -379,7 +380,7 @@ static rank_job *run_ranks(const tensors *inputs, int rows)
     return jobs;
 }
 
-/* ---- beside one process without a GPU ---- */
+/* ---- comparison with one process without a GPU ---- */
 
 static results *compute_on_host(const tensors *t)
 {
@@ -412,14 +413,14 @@ static float widen(uint16_t bits)
     return value;
 }
 
-/* How large they are, as one vector, and how far apart. */
+/* off, size, unit: squares of norms: of the difference, of the wanted values, and the allowed ratio of both. */
 static void assert_near(const char *what, int count, double off, double size, double unit)
 {
     if (!(off <= unit * size))
         fail_msg("%s, %d numbers: off by %g of %g, allowed is %g of it", what, count, sqrt(off), sqrt(size), sqrt(unit));
 }
 
-/* dlogit and the results are rounded to bf16 on both sides, half a unit in the last place each: as one vector they are off by at most 4 x 2^-9 of its norm. */
+/* dlogit and the results are rounded to bf16 on both sides, each by at most half a unit in the last place: in norm they differ by at most 4 x 2^-9. */
 static const double allowed = 0x1p-7 * 0x1p-7;
 
 static void check_hidden(const char *what, const float *got, const float *wanted)
@@ -433,7 +434,7 @@ static void check_hidden(const char *what, const float *got, const float *wanted
     assert_near(what, N * D, off, size, allowed);
 }
 
-/* rows first .. first + count - 1, a rank's. */
+/* Checks the rows first .. first + count - 1, those of a rank. */
 static void check_weight(const char *what, const uint16_t *got, const uint16_t *wanted, int64_t first, int64_t count)
 {
     double off = 0, size = 0;
@@ -445,7 +446,7 @@ static void check_weight(const char *what, const uint16_t *got, const uint16_t *
     assert_near(what, (int)count * D, off, size, allowed);
 }
 
-/* logp: 2^-20, 16 roundings of fp32, of lse, which is about 10; a loss has N of them, each times its advantage and ratio, some 8 at most. */
+/* Allowed for logp: 2^-20, 16 roundings of fp32, of an lse of about 10. A loss is a sum of N, each times its advantage and ratio, which are at most some 8. */
 static void check_values(const rank_job *job, const results *wanted)
 {
     const flp_linear_logp_problem shard = shard_of(job->rank, job->ranks);

@@ -1,5 +1,5 @@
-/* Shards of the vocabulary on the GPU, one after another and merged: every case of linear_logp, of its backward and of linear_cross_entropy, each cut in one
- * of the ways of tests/shards.h, and the merge of a GPU's partials on the host. */
+/* Shards of the vocabulary on the GPU, computed one after another and merged: every case of linear_logp, its backward and linear_cross_entropy, each of which
+ * is cut in one of the ways of tests/shards.h. The partials are also merged on the host. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ static void merge_on_device(const forward_case *of, const flp_linear_logp_args *
     assert_succeeds(flp_gpu_synchronize(&flp_device_test.gpu));
 }
 
-/* As for ranks that talk through the host. */
+/* Merges on the host, as ranks do that exchange their partials through it. */
 static void merge_on_host(const forward_case *of, flp_case_data *data, const float *on_device)
 {
     const flp_cutting *cutting = cutting_of(of->index);
@@ -173,7 +173,7 @@ static float *floats_on_device(int64_t count)
     return flp_gpu_pointer(made);
 }
 
-/* The parts of grad_hidden, summed up on the host as ranks would. */
+/* Sums up the parts of grad_hidden on the host, as ranks would. */
 static void sum_parts(const loss_case *of, const float *on_device, flp_cross_entropy_case_data *data)
 {
     const flp_linear_logp_backward_problem *backward = &of->c.problem.backward;
@@ -250,7 +250,7 @@ static void collect_losses(int step)
     }
 }
 
-/* Those without their own forward. */
+/* Collects the cases; of the backward those without with_forward. */
 static void collect(void)
 {
     const int step = flp_device_test.quick ? 16 : 1;

@@ -22,7 +22,7 @@ static void every_candidate_has_the_default_s_results(void **state)
             assert_contains(flp_error_message(), "a workspace of");
             continue;
         }
-        if (i > 0 && status == FLP_NO_VARIANT) { /* it would be timed as the default, or is not worth it */
+        if (i > 0 && status == FLP_NO_VARIANT) { /* the call does not launch its kernel, or the kernel spills more than the default */
             assert_true(strstr(flp_error_message(), "do not launch its kernel") || strstr(flp_error_message(), "registers in local memory"));
             continue;
         }

@@ -1,5 +1,5 @@
-/* weighted_sum on the GPU, both directions: every case of the CPU tests, the chosen path and the portable one; bits that follow neither the rows
- * beside, the alignment, nor the path; and more elements than 32 bits count. */
+/* weighted_sum and its backward on the GPU: every case of the CPU tests, on the chosen path and on the portable one; bits that depend neither on other rows nor
+ * on the alignment nor on the path; and more elements than 32 bits can count. */
 #include <stdlib.h>
 
 #include "device/device_test.h"
@@ -16,7 +16,7 @@ typedef struct {
     void *bases[FLP_WEIGHTED_ROLES];
 } on_device;
 
-/* With --quick an allocation ends with the data, so that a sanitizer sees the first byte too far. */
+/* With --quick an allocation ends with the data, so that a sanitizer sees an access to the first byte past them. */
 static size_t copied_bytes(const flp_weighted_buffer *buffer)
 {
     return flp_device_test.quick ? buffer->offset + buffer->data_bytes : buffer->bytes;
@@ -47,7 +47,7 @@ static void tear_down(on_device *on)
     flp_gpu_free_all(gpu);
 }
 
-/* The guards too: all buffers, since an input must not change. */
+/* Downloads all buffers, guards included; inputs too, since they must not change. */
 static void fetch(on_device *on)
 {
     assert_succeeds(flp_gpu_synchronize(gpu));
@@ -76,7 +76,7 @@ static void check_forward(on_device *on, flp_backend backend)
     flp_plan_destroy(plan);
 }
 
-/* In a workspace of exactly the bytes that the plan says, and by dispatch. */
+/* Executes in a workspace of exactly the bytes that the plan says, and by a call without a plan. */
 static void check_backward(on_device *on, flp_backend backend, const char *path)
 {
     flp_weighted_sum_backward_problem problem = on->c.problem;
@@ -110,7 +110,7 @@ static void check_backward(on_device *on, flp_backend backend, const char *path)
     flp_plan_destroy(plan);
 }
 
-/* The combine's overlapping launch is what sm_90a has of its own. */
+/* The sm_90a path exists only for grad_w, whose combine is launched so that it overlaps the tile kernel. */
 static const char *expected_path(const flp_weighted_case *c)
 {
     return gpu->facts.compute_capability == 90 && c->problem.grad_w != FLP_NONE ? "sm_90a" : "portable";
@@ -145,7 +145,7 @@ static const void *bits_of(const on_device *on, flp_weighted_role role)
     return on->data.buffer[role].base + on->data.buffer[role].offset;
 }
 
-/* Both directions, with x from row `first` on and so many rows. */
+/* Runs the forward and the backward with `rows` rows of x, from `first` on. */
 static void run(on_device *on, int64_t first, int64_t rows, flp_backend backend)
 {
     flp_weighted_sum_backward_problem problem = on->c.problem;
@@ -185,7 +185,7 @@ static void a_rows_bits_follow_neither_place_nor_neighbours(void **state)
     }
 }
 
-/* x's and w's places in memory, from narrow loads to wide ones, and the path; of grad_w too. */
+/* Neither the alignment of x, from which loads are narrow or wide, nor the path changes a bit of y or grad_w. */
 static void alignment_and_path_change_no_bit(void **state)
 {
     static float y[BIT_ROWS], grad_w[1032];
@@ -267,7 +267,7 @@ static void elements_beyond_32_bits_are_reached(void **state)
         assert_true(y[i] == (i == LAST - 1 ? 2 * COLUMNS : 0.74609375f * COLUMNS));
     for (int d = 0; d < COLUMNS; d++)
         assert_true(grad_w[d] == 2.74609375f);
-    for (int64_t i = ROWS - 2; i < ROWS; i++) { /* grad_x, over x */
+    for (int64_t i = ROWS - 2; i < ROWS; i++) { /* grad_x, which is written over x */
         assert_succeeds(flp_gpu_download(gpu, row, x + (size_t)i * row_bytes, row_bytes));
         for (int d = 0; d < COLUMNS; d++)
             assert_int_equal(i == ROWS - 1 ? 0x3f80 : 0, row[d]);

@@ -1,4 +1,4 @@
-/* A few threads that take the next index each. */
+/* Compiles cases in a few threads, each of which takes the next case. */
 #include "device/warm_up.h"
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
--- Draws the places of drawn.txt: lua tests/faults/draw.lua SEED COUNT [AROUND], from the top of the tree, prints COUNT lines of the product and
--- AROUND lines (6) about each. Every line of code is as likely as any other of runtime, gen, templates and what of bench needs no GPU. Not drawn:
--- comments, includes, declarations without a value, a function's head, lone braces, and templates whose part templates/host plays in the tests.
+-- Draws random lines of the product, the places for the faults of drawn.txt: lua tests/faults/draw.lua SEED COUNT [AROUND], from the top of the tree, prints
+-- COUNT lines, each with AROUND (6) lines before and after it. Every line of code of runtime, gen, templates and the files of bench that need no GPU is equally
+-- likely. Not drawn are comments, includes, declarations without a value, heads of functions, lone braces, and templates that the tests replace by their host
+-- implementations in templates/host.
 local seed, count, around = tonumber(arg[1]), tonumber(arg[2]), tonumber(arg[3] or "6")
 
 local files = "git ls-files 'runtime/*.c' 'gen/*.lua' 'templates/*.cuh' bench/statistics.c bench/regimes.c bench/report.c"

@@ -1,17 +1,21 @@
--- Puts single faults into a copy of the tree, one at a time, and says which the tests named beside each catch.
+-- Mutation testing: puts single faults into a copy of the tree, one at a time, and says which of them are caught by the tests that the list names for each.
 --   lua tests/faults/run.lua [-b BUILD] [-d DIRECTORY] [-j N] [-k PATTERN] [-p] [-t SECONDS] [LIST ...]
--- from the top of the tree. LIST: of faults, by default all of tests/faults/list. BUILD: a folder in the tree with its tests built (build);
--- the tree is copied with it to DIRECTORY/0 .. N-1 (fusedlogp-faults in $TMPDIR), where the faults go. PATTERN: a Lua pattern that a fault's name has
--- to match. SECONDS: of each test program, 180; one that takes longer counts as failed. Exit status 1 where a fault was not caught.
--- -p: no fault is put in; those that have no place any more are listed, with exit status 1.
+-- It is run from the top of the tree. LIST: lists of faults; by default all of tests/faults/list.
+--   -b BUILD      a folder in the tree in which the tests are built (build). The tree is copied together with it.
+--   -d DIRECTORY  the copies are DIRECTORY/0 .. N-1 (fusedlogp-faults in $TMPDIR); the faults are put into these
+--   -j N          how many faults are tried at a time (1)
+--   -k PATTERN    only the faults with names that match this Lua pattern
+--   -p            puts in no fault, but lists those whose old text is not in its file any more, with exit status 1 if there are any
+--   -t SECONDS    a test program that takes longer counts as failed (180)
+-- The exit status is 1 if a fault was not caught.
 --
--- A list is a text file. A fault is, in any order but with its name first (lines that begin with # are comments):
+-- A list is a text file. These lines describe a fault, its name first, then in any order (lines that begin with # are comments):
 --   fault NAME
---   file PATH            where it goes
---   old TEXT             what stands there, once, however spaced; further lines of it are further "old" lines
---   new TEXT             what takes its place; none: nothing does
---   test PROGRAM [CASES] of the tests to run, each in turn until one fails: a program of the build folder (with the cases that match,
---                        FUSEDLOGP_HOST_CASES), a .lua file of tests/gen or a shell script. The first is tried without the fault, too.
+--   file PATH            the file that the fault changes
+--   old TEXT             the text that is replaced; it must be in the file exactly once, but spaces do not matter. Each of its lines is an "old" line.
+--   new TEXT             the text that replaces it; without a "new" line it is removed
+--   test PROGRAM [CASES] a test to run: a program of the build folder (with the cases that match, FUSEDLOGP_HOST_CASES), a .lua file of tests/gen or a shell
+--                        script. If there are several, each is run in turn until one fails. Each must pass without the fault.
 -- A fault that nothing can observe may say so: "unobservable REASON". It is then listed and not tried.
 local options = { b = "build", d = (os.getenv("TMPDIR") or "/tmp") .. "/fusedlogp-faults", j = "1", k = "", t = "180" }
 local lists, worker = {}, nil
@@ -106,7 +110,7 @@ end
 
 -- ---- one fault in a copy ----
 
-local directory -- of this worker, with a copy of the tree
+local directory -- this worker's copy of the tree
 local passes = {} -- tests that have passed without a fault
 
 local function make_copy()
@@ -114,13 +118,13 @@ local function make_copy()
   if code ~= 0 then fail("the tree cannot be copied: %s", text) end
 end
 
--- "": it was built; else what the compiler says.
+-- Builds a target. Returns "", or what the compiler says if that fails.
 local function build(target)
   local text, code = run("cd %s/%s && CCACHE_BASEDIR=%s make %s", directory, options.b, directory, target)
   return code == 0 and "" or text
 end
 
--- caught, not caught, or does not build; and the program's output.
+-- Runs a test: "caught" (it fails), "not caught", "no case" or "does not build"; and the program's output.
 local function try(test, reads_tree)
   local program, cases = test:match("^(%S+) ?(.*)$")
   local setting = ("cd %s/%s && export top_srcdir=$(cd .. && pwd) top_builddir=$(pwd) CC=cc CXX=c++ CFLAGS= && "
@@ -141,12 +145,12 @@ local function try(test, reads_tree)
   local text, code = output_of("{ " .. setting .. ("timeout %s sh ../tests/tap.sh %s; } 2>&1"):format(options.t, command))
   if text:find("does not compile", 1, true) then return "does not build", text end
   local failed = code ~= 0 or text:find("\nnot ok") or text:find("^not ok")
-  -- A program without a case counts as one itself, by its name (tests/tap.sh).
+  -- tests/tap.sh reports a program that ran no case as a case with the program's own name.
   local ran = text:find("%f[%w]ok %d") and not (cases ~= "" and ("\n" .. text):find("\nok 1 - " .. program:match("[^/]*$") .. "\n", 1, true))
   return failed and "caught" or not ran and "no case" or "not caught", text
 end
 
--- Where the words of `wanted` stand in the text, whatever space is between them: first, last; nil and why, if nowhere or more than once.
+-- The first and last position of `wanted` in the text, where spaces do not matter; nil and the reason if it is not there, or more than once.
 local function find_place(text, wanted)
   local letters, at = {}, {}
   for position, letter in text:gmatch("()(%S)") do
@@ -156,7 +160,7 @@ local function find_place(text, wanted)
   local first, last = packed:find(packed_wanted, 1, true)
   if not first then return nil, "what is to be replaced does not stand there" end
   if packed:find(packed_wanted, first + 1, true) then return nil, "what is to be replaced stands there more than once" end
-  local indent = text:sub(1, at[first] - 1):match("[ \t]*$") -- goes with the first of the "old" lines, which has its own
+  local indent = text:sub(1, at[first] - 1):match("[ \t]*$") -- is replaced, too, because the first "old" line has its own
   return at[first] - #indent, at[last]
 end
 
@@ -229,7 +233,7 @@ end
 
 -- ---- all of them ----
 
--- Each worker is this script again.
+-- Each worker is a process that runs this script.
 local function spread(faults)
   local counts, pipes = {}, {}
   for i = 0, tonumber(options.j) - 1 do

@@ -1,7 +1,9 @@
-/* Compiles variants of every kernel family, dtype, layout, option and architecture with NVRTC, without a GPU, and holds ptxas' report
- * and the cubin to the manifest. TAP, one case a variant; exit status 77 without NVRTC. $FUSEDLOGP_COMPILE_EVERY: n compiles every n-th
- * variant only; $FUSEDLOGP_COMPILE_ONLY: a pattern of the shell, those whose names match; $FUSEDLOGP_COMPILE_KEPT: a directory, where what NVRTC made
- * of a source is kept for the next run with the same source, options and NVRTC, and checked again then; unset: nowhere. */
+/* Compiles variants of every kernel family, dtype, layout, option and architecture with NVRTC, without a GPU, and compares ptxas's report and the cubin with
+ * the manifest. The output is TAP, with a case for each variant; the exit status is 77 without NVRTC.
+ *
+ * $FUSEDLOGP_COMPILE_EVERY: n compiles every n-th variant only. $FUSEDLOGP_COMPILE_ONLY: a shell pattern; only variants whose names match are compiled.
+ * $FUSEDLOGP_COMPILE_KEPT: a directory in which NVRTC's results are kept. A later run with the same source, options and NVRTC checks them again without
+ * compiling. Unset: nothing is kept. */
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,21 +23,21 @@
 #define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
 #define HOPPER_PRODUCT_TILES "{bm64.bv256.c1.p4|bm128.bv256.c1.p4|bm128.bv256.c2.p4}"
 #define TURN_PRODUCT_TILES "{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4|bm128.wg128.bv192.c2.p4}"
-/* Of these, what has registers left for more than a plain product. */
+/* Those of the tiles above that leave registers for more than a plain product. */
 #define LEAN_PRODUCT_TILES "{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4}"
 #define PORTABLE_PRODUCT_TILES "{bm64|bm128}.bv128.c1.p4"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"
 
-/* The ways to combine four options, split into those with an even number of them and those with an odd one: either half holds every way to combine any
- * three. Tiles of one template take turns; the most pressure on registers, all options at once, comes with each. */
+/* The combinations of four options, in two halves: those with an even and those with an odd number of options. Either half has every combination of any three.
+ * The tiles of a template get one half each; both halves have all options at once, which need the most registers. */
 #define EVEN_OPTIONS "{|.bias_f32.softcap|.bias_f32.argmax|.softcap.argmax|.bias_f32.entropy|.softcap.entropy|.argmax.entropy|" ALL_OPTIONS ".entropy}"
 #define ODD_OPTIONS "{.bias_f32|.softcap|.argmax|" ALL_OPTIONS "|.entropy|.bias_f32.softcap.entropy|.bias_f32.argmax.entropy|.softcap.argmax.entropy}"
-/* The same of three, where either half holds every pair. */
+/* The same for three options: either half has every combination of any two. */
 #define EVEN_GRADIENTS "{|.bias_f32.softcap|.bias_f32.entropy|.softcap.entropy|.bias_f32.softcap.entropy}"
 #define ODD_GRADIENTS "{.bias_f32|.softcap|.entropy|.bias_f32.softcap.entropy}"
 
-/* {a|b} stands for either. What selection asks for comes first: its tiles with all options, then other legal shapes. Architectures that share
- * their source compile the largest variants of it. */
+/* {a|b} stands for a and for b. For each kernel the tiles that selection chooses come first, with all options, then other legal shapes. For architectures that
+ * share their source, only its largest variants are compiled. */
 static const char *const patterns[] = {
     "linear_logp.bf16.d4096.bm64.bv256.s132.c1.p4" EVEN_OPTIONS ".sm_90a",
     "linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4" ODD_OPTIONS ".sm_90a",
@@ -235,7 +237,7 @@ static struct {
     atomic_int next;
     flp_kernel_store *store;
     flp_cubin_cache *kept;
-    atomic_int kept_count; /* that were found there */
+    atomic_int kept_count; /* variants that were found there */
     flp_nvrtc_facts nvrtc;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
@@ -297,7 +299,7 @@ static void check_report(const flp_emitted *emitted, const char *log, job *job)
 {
     const flp_manifest *manifest = &emitted->manifest;
     static const char *const memories[] = { " bytes spill stores", " bytes spill loads" };
-    /* setmaxnreg shares out exactly what the block was started with. */
+    /* setmaxnreg distributes exactly the registers with which the block was started. */
     int fixed = strstr(emitted->source, "int producer_registers = ") && !strstr(emitted->source, "int producer_registers = 0;");
 
     for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
@@ -312,7 +314,7 @@ static void check_report(const flp_emitted *emitted, const char *log, job *job)
         flp_text_append(&job->complaints, "%ld bytes of static shared memory, wanted 0\n", reported(log, " bytes smem"));
     if (manifest->shared_bytes > shared_limit(manifest->arch))
         flp_text_append(&job->complaints, "%d bytes of shared memory, wanted at most %d\n", manifest->shared_bytes, shared_limit(manifest->arch));
-    /* Among them C7508, setmaxnreg ignored, and C7510, wgmma serialised. */
+    /* Warnings include C7508, setmaxnreg ignored, and C7510, wgmma serialised. */
     if (strstr(log, "warning"))
         flp_text_append(&job->complaints, "%.*s\n", (int)strcspn(strstr(log, "warning"), "\n"), strstr(log, "warning"));
 }
@@ -332,7 +334,7 @@ static void check_cubin(const flp_manifest *manifest, const flp_cubin *cubin, jo
         flp_text_append(&job->complaints, "%zu HGMMA instructions, wanted %s\n", facts.hgmma, hgmma_wanted ? "some" : "none");
     if ((facts.hmma > 0) != hmma_wanted)
         flp_text_append(&job->complaints, "%zu HMMA instructions, wanted %s\n", facts.hmma, hmma_wanted ? "some" : "none");
-    /* A thread multiplies its 32 x 64 / 32 elements at each step of K, and the epilogue adds some. */
+    /* Of its warp's 32 x 64 elements a thread computes 64, with one FFMA each at each step of K; the epilogue has some more. */
     if (exact && facts.ffma < 64)
         flp_text_append(&job->complaints, "%zu FFMA instructions, wanted at least 64\n", facts.ffma);
 }
@@ -348,7 +350,7 @@ static flp_cubin_key key_of(const flp_emitted *emitted)
     };
 }
 
-/* 1: the kernel and its log were kept. In such a file the log stands in the manifest's place. */
+/* 1: the kernel and its log were kept by an earlier run. A kept file has the log in place of the manifest. */
 static int find_kept(const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log)
 {
     flp_cubin_key key;
@@ -376,7 +378,7 @@ static flp_status compile_and_keep(const char *variant, flp_emitted *emitted, fl
         flp_cubin file = *cubin;
 
         file.manifest_text = *log;
-        flp_cubin_cache_store(matrix.kept, &key, &file); /* where it cannot be, it is compiled again */
+        flp_cubin_cache_store(matrix.kept, &key, &file); /* if this fails, the next run compiles it again */
     }
     return status;
 }
@@ -452,7 +454,7 @@ static int report(int number, job *job)
     return job->outcome == BAD;
 }
 
-/* What one expansion yields stands together, so every n-th has something of each. */
+/* Keeps every n-th variant. The variants of one pattern are neighbours, so some of each long pattern remain. */
 static int thin(void)
 {
     const char *text = getenv("FUSEDLOGP_COMPILE_EVERY");
@@ -464,7 +466,7 @@ static int thin(void)
     return every;
 }
 
-/* 1: all are wanted. */
+/* Keeps the variants whose names match $FUSEDLOGP_COMPILE_ONLY. 1: it is not set, and all remain. */
 static int choose(void)
 {
     const char *pattern = getenv("FUSEDLOGP_COMPILE_ONLY");
@@ -485,7 +487,7 @@ static int worker_count(void)
     return cores < 2 ? 2 : cores > MOST_WORKERS ? MOST_WORKERS : (int)cores;
 }
 
-/* An architecture that the generator learns must come into the matrix: 1 where one is missing. */
+/* Checks that the matrix has two variants of every architecture that the generator knows. 1: one is missing. */
 static int report_coverage(int number)
 {
     const char *names;

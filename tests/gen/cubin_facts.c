@@ -8,14 +8,14 @@
 /* From sm_70 on an instruction has 16 bytes; the low 12 bits are its opcode and operand form. These are the forms that ptxas writes for
  * wgmma.mma_async (with A in shared memory and in registers), mma.sync and fma with register operands. */
 enum { INSTRUCTION_BYTES = 16, OPCODE_MASK = 0xfff, OPCODE_HGMMA = 0x9f0, OPCODE_HGMMA_REGISTERS = 0xdf0, OPCODE_HMMA = 0x23c, OPCODE_FFMA = 0x223 };
-/* The destination is in bits 16 to 23. */
+/* The destination register is in bits 16 to 23. */
 enum { NO_REGISTER = 0xff };
 enum { MACHINE_CUDA = 190, MOST_SECTIONS = 256 };
 
 typedef struct {
     const char *bytes;
     size_t count;
-    Elf64_Shdr sections[MOST_SECTIONS]; /* copies: NVRTC does not align what it writes */
+    Elf64_Shdr sections[MOST_SECTIONS]; /* copies, because NVRTC does not align them in the file */
     size_t section_count;
 } image;
 
@@ -81,7 +81,7 @@ const char *cubin_facts_read(const void *cubin, size_t bytes, const char *kernel
         uint64_t word;
         memcpy(&word, image.bytes + code->sh_offset + at, sizeof(word));
         facts->instructions++;
-        /* One without a destination only closes a group of none: wgmma.commit_group with no product before it. */
+        /* An HGMMA without a destination register is no product: ptxas writes it for a wgmma.commit_group that has no product before it. */
         facts->hgmma += ((word & OPCODE_MASK) == OPCODE_HGMMA || (word & OPCODE_MASK) == OPCODE_HGMMA_REGISTERS) && (word >> 16 & 0xff) != NO_REGISTER;
         facts->hmma += (word & OPCODE_MASK) == OPCODE_HMMA;
         facts->ffma += (word & OPCODE_MASK) == OPCODE_FFMA;

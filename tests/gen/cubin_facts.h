@@ -8,6 +8,6 @@ typedef struct {
     size_t hgmma, hmma, ffma; /* warpgroup matrix, warp matrix and fp32 multiply-add instructions */
 } cubin_facts;
 
-/* NULL and *facts, or what is wrong: no CUDA ELF, or no global function `kernel` with code. */
+/* Counts the instructions of the global function `kernel` and returns NULL; or returns what is wrong: no CUDA ELF, or no such function with code. */
 const char *cubin_facts_read(const void *cubin, size_t bytes, const char *kernel, cubin_facts *facts);
 #endif

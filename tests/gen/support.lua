@@ -1,9 +1,9 @@
--- What the generator's tests share: the generator over the source tree, fresh copies of it, and the runner.
+-- What the generator's tests share: reading the source tree, fresh copies of the generator, checks of selections and refusals, and the runner.
 local luaunit = require "luaunit"
 
 local support = { srcdir = os.getenv("FUSEDLOGP_SRCDIR") or "." }
 
--- Sources by the megabyte, most of which die young: a ninth less time.
+-- The tests make megabytes of text that soon becomes garbage: with generational collection they take a ninth less time.
 collectgarbage("generational")
 
 -- The whole text of a file, or nil.
@@ -15,14 +15,14 @@ function support.read(path)
   return text
 end
 
--- Each is read once: no test changes the tree. False: there is none.
+-- The text of a file of the source tree, or nil. Each file is read once, because no test changes the tree. texts: false for a file that does not exist.
 local texts = {}
 function support.read_template(path)
   if texts[path] == nil then texts[path] = support.read(support.srcdir .. "/" .. path) or false end
   return texts[path] or nil
 end
 
--- What a prebuild of the architecture compiles, made out once: a full list takes a tenth of a second.
+-- The variants that a prebuild of the architecture compiles. Each list is made once, because that takes a tenth of a second.
 local lists = {}
 function support.list(arch_name)
   lists[arch_name] = lists[arch_name] or assert(require("gen.list").variants(arch_name, nil, nil, support.read_template))
@@ -44,7 +44,7 @@ end
 
 local function module_of(path) return (path:gsub("%.lua$", ""):gsub("/", ".")) end
 
--- gen/fusedlogp.lua loaded anew, with nothing of an earlier load.
+-- Loads gen/fusedlogp.lua and all modules of gen/ anew.
 function support.fresh_generator()
   for _, path in ipairs(support.generator_files()) do package.loaded[module_of(path)] = nil end
   return require "gen.fusedlogp"
@@ -53,7 +53,7 @@ end
 -- CUDA C++ Programming Guide, technical specifications by compute capability: most shared memory of a thread block, in KiB.
 support.shared_kib = { [80] = 163, [86] = 99, [87] = 163, [89] = 99, [90] = 227, [100] = 227, [103] = 227, [110] = 227, [120] = 99, [121] = 99 }
 
--- Those of them that have no WGMMA, in order.
+-- The compute capabilities without WGMMA, in ascending order.
 function support.portable_capabilities()
   local capabilities = {}
   for capability in pairs(support.shared_kib) do
@@ -74,7 +74,7 @@ function support.with(base, changes)
   return copy
 end
 
--- The kernels of a selection: their variants; the one of a role; the fields of each by its role.
+-- Of a selection: the variants of its kernels; the variant of a role; the spec of each kernel by its role.
 function support.variants(found)
   local variants = {}
   for i, kernel in ipairs(found.kernels) do variants[i] = kernel.variant end
@@ -93,15 +93,15 @@ function support.specs(found)
   return specs
 end
 
--- nil, and a reason that holds each of the texts.
+-- Asserts that a function refused with a reason: it returned nil and a text that contains each of `texts`.
 function support.assert_refused(texts, result, reason)
   luaunit.assertNil(result, "accepted; wanted: " .. table.concat(texts, " | "))
   luaunit.assertIsString(reason)
   for _, text in ipairs(texts) do luaunit.assertStrContains(reason, text) end
 end
 
--- Calls body() and returns each `return nil, ...` of a source file that it did not reach, as text. body must require what it tests:
--- the file is loaded anew, with every such statement on a line of its own.
+-- Calls body() and returns each `return nil, ...` statement of a source file that was not executed, as text. body must itself require the modules that it
+-- tests, because the file is loaded anew, with every such statement on a line of its own.
 function support.refusals_missed(path, body)
   local text = support.read_template(path):gsub(" return nil, ", "\nreturn nil, ")
   local module, reached, missed, number = module_of(path), {}, {}, 0
@@ -123,7 +123,7 @@ function support.refusals_missed(path, body)
   return table.concat(missed, "\n")
 end
 
--- Ends a test file: runs it, unless tests/gen/run.lua gathers several.
+-- The last statement of a test file: runs its tests, unless tests/gen/run.lua gathers the tests of all files and runs them itself.
 function support.run()
   if not support.gathering then os.exit(luaunit.LuaUnit.run("--output", "tap", "--verbose"), true) end
 end

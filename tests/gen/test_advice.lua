@@ -1,4 +1,4 @@
--- What is advised for GPUs with slow memory: which they are, what it changes, and that it keeps a row's bits.
+-- gen/advice.lua: which GPUs have slow memory, what is advised for them, and that a row's bits stay the same.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local lu = require "luaunit"
 local fusedlogp = require "gen.fusedlogp"
@@ -8,7 +8,7 @@ local support = require "tests.gen.support"
 
 TestAdvice = {}
 
--- As their drivers say.
+-- Facts as the drivers of these GPUs give them.
 local h100 = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 50 << 20, memory = 2 * 2619e6 * 640 }
 local h200 = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 60 << 20, memory = 2 * 3201e6 * 768 }
 local main_gradient = "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight"
@@ -41,7 +41,7 @@ function TestAdvice.test_short_sums_keep_their_turns()
   lu.assertEquals(advised("linear_cross_entropy:bf16:n1024:d4096:v128256:gh_bf16:gw_bf16", h100), "")
 end
 
--- 16 MiB of rows: as many groups of twice the rows.
+-- A group has 16 MiB of rows. With row groups of twice the rows there are half as many of them in a group.
 function TestAdvice.test_saved_exponentials_are_of_clusters()
   lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:saved_exp", h100), "save_exp_tile.cluster=2,save_exp_tile.group=8")
   lu.assertEquals(advised(main_gradient .. ":saved_exp", h100), shared .. "save_exp_tile.cluster=2,save_exp_tile.group=8," .. weight_shared)
@@ -49,7 +49,7 @@ function TestAdvice.test_saved_exponentials_are_of_clusters()
   lu.assertEquals(advised("linear_cross_entropy:bf16:n2048:d4096:v128256:dv:gh_bf16:saved_exp", h100), "")
 end
 
--- Of a [D, V] weight, of which blocks cannot share the columns.
+-- With a [D, V] weight, because its TMA boxes cannot be shared by the blocks of a cluster.
 function TestAdvice.test_saved_exponentials_are_of_warpgroups_that_share_columns()
   lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d4096:v128256:dv:gh_bf16:saved_exp", h100), shared .. "save_exp_tile.bm=256,save_exp_tile.stages=3")
   lu.assertEquals(advised("linear_cross_entropy:bf16:n8192:d2056:v128256:dv:gh_bf16:saved_exp", h100), shared .. "save_exp_tile.bm=256,save_exp_tile.stages=3")
@@ -61,7 +61,7 @@ end
 function TestAdvice.test_other_gpus_keep_what_is_selected()
   for _, text in ipairs { main_gradient, main_gradient .. ":saved_exp" } do
     lu.assertEquals(advised(text, h200), "")
-    lu.assertEquals(advised(text, {}), "") -- of which nothing is known
+    lu.assertEquals(advised(text, {}), "") -- a GPU of which nothing is known
     lu.assertEquals(advised(text, h100, 80), "")
     lu.assertEquals(advised(text, { multiprocessors = 66, clock_hz = h100.clock_hz, memory = h100.memory }), "") -- half the tensor cores
   end
@@ -71,7 +71,7 @@ end
 
 local function identity(text, tuning) return assert(fusedlogp.identity(text, 90, "auto", tuning, support.read_template)) end
 
--- Every kind of step that is prebuilt.
+-- This goes through every kind of step that is prebuilt.
 function TestAdvice.test_what_is_advised_can_be_had_and_keeps_the_bits()
   local changed = 0
   for _, operator in ipairs(problem.operators) do
@@ -88,7 +88,7 @@ function TestAdvice.test_what_is_advised_can_be_had_and_keeps_the_bits()
   lu.assertTrue(changed >= 15, changed)
 end
 
--- So that a tuning whose time is short is no worse than none.
+-- So a tuning run that ends early chooses at least as well as no tuning.
 function TestAdvice.test_it_is_the_first_candidate()
   local function candidates(facts, base)
     return assert(fusedlogp.candidates(main_gradient, 90, "auto", base, facts, false, 2, support.read_template))

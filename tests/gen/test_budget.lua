@@ -1,4 +1,4 @@
--- gen/budget.lua: what a block takes fits every architecture, and lies where the hardware wants it.
+-- gen/budget.lua: a block's shared memory and registers fit every architecture, and are aligned as the hardware requires.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -28,7 +28,7 @@ local function listed()
   return all
 end
 
--- Calls visit(spec, numbers, arch, text) for each of them.
+-- Calls visit(spec, numbers, arch, text) for each of these variants.
 local function each_listed(visit)
   for _, one in ipairs(listed()) do visit(one.spec, one.numbers, one.arch, one.text) end
 end
@@ -58,17 +58,17 @@ function TestBudget.test_threads_and_registers_fit()
   each_listed(function(_, n, _, text)
     luaunit.assertTrue(n.threads % 32 == 0 and n.threads <= 1024, text)
     luaunit.assertTrue(n.registers <= 255 and n.blocks_per_multiprocessor >= 1, text)
-    -- A multiprocessor hands registers out to warps in units of 256: 8 a thread.
+    -- A multiprocessor allocates a warp's registers in units of 256, which is 8 a thread.
     local block = (n.registers + 7) // 8 * 8 * n.threads
     luaunit.assertTrue(block * n.blocks_per_multiprocessor <= registers_of_a_multiprocessor, text)
   end)
 end
 
--- PTX ISA, setmaxnreg: 24 to 256 in steps of 8; the claims of all warpgroups come from the block's own registers.
+-- PTX ISA, setmaxnreg: 24 to 256 in steps of 8; what all warpgroups request comes from the block's own registers.
 function TestBudget.test_warpgroups_share_what_the_block_has()
   each_listed(function(spec, n, _, text)
     if (n.producer_registers or 0) == 0 then return end
-    local splitters = n.splitter_registers > 0 and 1 or 0 -- fp32's
+    local splitters = n.splitter_registers > 0 and 1 or 0 -- with fp32
     for _, count in ipairs { n.producer_registers, splitters > 0 and n.splitter_registers or 24, n.consumer_registers } do
       luaunit.assertTrue(count % 8 == 0 and count >= 24 and count <= 256, text)
     end
@@ -79,7 +79,7 @@ function TestBudget.test_warpgroups_share_what_the_block_has()
   end)
 end
 
--- Any shape that the Hopper kernel accepts, not only those selected.
+-- Calls visit for each shape that the Hopper kernel accepts, not only for those that are selected.
 local function each_hopper(visit)
   for _, dtype in ipairs { "bf16", "f16", "f32" } do
     for _, dv in ipairs { false, true } do
@@ -109,7 +109,7 @@ function TestBudget.test_tma_boxes_can_be_encoded_and_fill_a_stage()
   end)
 end
 
--- The 128-byte swizzle repeats every 1024 bytes, which is what each box's place in a stage must be a multiple of.
+-- The 128-byte swizzle repeats every 1024 bytes, so each box must begin at a multiple of 1024 bytes in its stage.
 function TestBudget.test_stages_lie_at_multiples_of_the_swizzle()
   each_hopper(function(spec, n, text)
     local hidden, box = spec.bm * 128, n.b_box_columns * n.b_box_rows * n.element_bytes
@@ -118,19 +118,19 @@ function TestBudget.test_stages_lie_at_multiples_of_the_swizzle()
   end)
 end
 
--- What is stored passes through two boxes of 16 rows of 128 bytes for each consumer warp, each a whole swizzle atom.
+-- A tile is stored through two TMA boxes of 16 rows of 128 bytes for each consumer warp, each of which is a whole swizzle atom.
 function TestBudget.test_a_hopper_kernel_that_stores_has_room_for_it()
   each_hopper(function(spec, n, text)
     local product = support.with(spec, { operator = "matrix_product", d = support.none, s = support.none, a_transposed = true, b_transposed = spec.dv, dv = support.none,
                                          out = "f32" })
     if not emit.check(product) then return end
     local m = emit.kernel_of(product).derive(product)
-    local tickets = budget.takes_tickets(spec) and 1024 or 0 -- which a product has not
-    luaunit.assertEquals({ text, m.shared_bytes - n.shared_bytes + tickets }, { text, m.consumer_groups * 4 * 2 * 16 * 128 }) -- what is stored
+    local tickets = budget.takes_tickets(spec) and 1024 or 0 -- a product has none
+    luaunit.assertEquals({ text, m.shared_bytes - n.shared_bytes + tickets }, { text, m.consumer_groups * 4 * 2 * 16 * 128 }) -- the boxes for the store
     product.targets = "in_rows"
     luaunit.assertEquals({ text, emit.kernel_of(product).derive(product).shared_bytes - m.shared_bytes }, { text, 1024 })
     luaunit.assertEquals(m.shared_bytes % 1024, 0)
-    -- A across the inner size: boxes of 64 rows by a stage's steps.
+    -- A transposed A is read across the inner size: a box has 128 bytes of A's rows by a stage's steps.
     luaunit.assertEquals({ text, m.a_box_rows * m.element_bytes }, { text, 128 })
   end)
 end
@@ -150,7 +150,7 @@ function TestBudget.test_portable_stages_hold_whole_copies_of_every_thread()
   end
 end
 
--- The lean kernels of 16 bits keep two blocks of 256 threads on a multiprocessor; others may take all the registers there are.
+-- Of the lean 16-bit kernels two blocks of 256 threads fit on a multiprocessor; other kernels may take all registers.
 function TestBudget.test_two_lean_portable_blocks_share_the_registers()
   local spec = { operator = "matrix_product", dtype = "bf16", bm = 128, bv = 128, cluster = 1, stages = 4, out = "f32", arch = "sm_80" }
   for _, case in ipairs { { {}, 128, 2 }, { { vec = 4 }, 128, 2 }, { { vec = 2 }, 255, 1 }, { { dtype = "f32" }, 255, 1 } } do

@@ -1,4 +1,4 @@
--- Calibrations: a device with rates of its own is measured, and the model takes its rates and its order of candidates.
+-- gen/calibration.lua: after a fit to a simulated device with other rates, the model has that device's rates and its order of candidates.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local lu = require "luaunit"
 local calibration = require "gen.calibration"
@@ -8,7 +8,7 @@ local support = require "tests.gen.support"
 
 TestCalibration = {}
 
--- As `fusedlogp tune --probe` has them.
+-- The problems that `fusedlogp tune --probe` measures.
 local probed = {
   "linear_logp:bf16:n4096:d2048:v131072", "linear_logp:bf16:n64:d4096:v128256", "linear_logp:bf16:n4096:d512:v32768", "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
   "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16", "logits_logp_backward:bf16:n4096:v131072", "weighted_sum:bf16:n8192:d4096",
@@ -36,7 +36,7 @@ local function noise() -- from -1 to 1
   return state / 1073741824 - 1
 end
 
--- What a device of these rates shows: the medians of a tuning are up to 0.4 % off beside each other, and all of a problem up to 1 % with the clock.
+-- Times as a device with these rates would give them: each median is up to 0.4 % off, and all times of a problem are up to 1 % off together, by the clock.
 local function measure(numerics)
   local lines = {}
   for _, problem in ipairs(probed) do
@@ -56,11 +56,11 @@ function TestCalibration.test_a_device_s_rates_come_back()
     lu.assertTrue(math.abs(fitted[name] / truth[name] - 1) < (name == "tail" and 0.1 or 0.05), ("%s: %g, wanted %g"):format(name, fitted[name], truth[name]))
   end
   lu.assertTrue(tonumber(found[2]) > 100)
-  lu.assertTrue(tonumber(found[3]) > 100000) -- the model's own are off by more than a tenth,
-  lu.assertTrue(tonumber(found[4]) < 10000)  -- its calibration by less than the noise
+  lu.assertTrue(tonumber(found[3]) > 100000) -- the model's own coefficients are wrong by more than a tenth,
+  lu.assertTrue(tonumber(found[4]) < 10000)  -- the calibrated ones by less than the noise
 end
 
--- The times that the model predicts of all candidates of an untuned shape.
+-- The times that the model predicts for all candidates of an untuned shape.
 local function times_of(problem, calibrated)
   local times = {}
   for i, line in ipairs(candidates(problem, calibrated, 1000)) do
@@ -71,7 +71,7 @@ local function times_of(problem, calibrated)
   return times
 end
 
--- How many of the pairs of candidates that differ by 3 % there are in another order here, as a part of them.
+-- Of the pairs of candidates whose times in `there` differ by more than 3 %, the part that has the other order in `here`.
 local function misordered(here, there)
   local pairs_there, wrong = 0, 0
   for i, one in ipairs(there) do

@@ -1,4 +1,4 @@
--- gen/: the same bytes in every run, process and order of hash tables.
+-- gen/: it writes the same bytes in every run and process, whatever the order of hash tables.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -26,7 +26,7 @@ local function first_written()
   return written
 end
 
--- Within a process hashes differ by the addresses of their keys alone: a few will do, beside other processes.
+-- Within a process, hash tables differ only by the addresses of their keys. Few generators suffice, since the next test starts other processes.
 function TestDeterminism.test_fresh_generators_write_the_same()
   local first = first_written()
   luaunit.assertTrue(#first > 1 << 20)
@@ -46,10 +46,11 @@ function TestDeterminism.test_other_processes_write_the_same()
   end
 end
 
--- Order, files, clocks and chance have no way in: the generator works without them, as in runtime/jit/lua_state.c.
+-- Nothing that differs between runs (hash order, files, clocks, random numbers) can matter: the generator works without the functions that give it, which
+-- runtime/jit/lua_state.c removes.
 function TestDeterminism.test_the_generator_works_without_what_differs_between_runs()
   local taken = { "pairs", "next", "io", "os", "debug", "load", "loadfile", "dofile", "print", "collectgarbage" }
-  local first, kept, random = first_written(), {}, math.random -- what has been read once needs no io
+  local first, kept, random = first_written(), {}, math.random -- files that support has read before are read again without io
   local generator = support.fresh_generator()
   for _, name in ipairs(taken) do kept[name], _G[name] = _G[name], nil end
   math.random = nil
@@ -78,7 +79,7 @@ function TestDeterminism.test_no_file_formats_a_float()
   end
 end
 
-if arg[1] == "--write" then -- as the other process
+if arg[1] == "--write" then -- this is the other process
   io.write(once())
 else
   support.run()

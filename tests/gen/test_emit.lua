@@ -1,4 +1,4 @@
--- gen/emit.lua: one self-contained source and its manifest, the same bytes always.
+-- gen/emit.lua: it writes one self-contained source and its manifest, always the same bytes.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -92,7 +92,7 @@ local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
 function TestEmit.test_the_source_is_self_contained()
   each_source(function(source, text)
     luaunit.assertNil(source:find("#%s*include"), text)
-    -- What C reads, too, has its guards, and says what differs between the languages.
+    -- The headers that C includes, too, have their include guards, and #ifdef __cplusplus where the languages differ.
     for condition in source:gmatch("#%s*if[^\n]*") do
       local is_guard = condition:find("^#ifndef FLP_PARAMS_[A-Z_]+_H$") ~= nil
       luaunit.assertTrue(is_guard or condition == "#ifdef __cplusplus", text .. ": " .. condition)
@@ -106,7 +106,7 @@ function TestEmit.test_the_banner_names_the_variant()
   each_source(function(source, text) luaunit.assertStrContains(source:match("^[^\n]*"), text) end)
 end
 
--- What a newcomer asks first, and the bytes of shared memory one by one.
+-- The banner answers a newcomer's first questions, and lists each part of shared memory with its bytes.
 function TestEmit.test_the_banner_says_what_the_kernel_does_and_how_it_is_launched()
   local operators = {}
   for _, text in ipairs(samples) do
@@ -140,7 +140,7 @@ function TestEmit.test_no_line_is_longer_than_160_characters()
   end
 end
 
--- A plain variant of each kind, and what only others need.
+-- For a plain variant of each kind, the templates that only other variants need.
 function TestEmit.test_a_source_holds_no_template_that_its_variant_does_not_use()
   local absent = {
     ["matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a"] =
@@ -273,7 +273,7 @@ function TestEmit.test_a_missing_template_is_an_error_that_names_it()
                                  "linear_logp_combine.bm8.sm_80", headers)
 end
 
--- The header's fields, name by name; the characters that a text field has room for, 0 byte included.
+-- The names of the manifest's fields, from C's header, and the characters that each text field has room for, the terminating 0 included.
 local function manifest_fields()
   local header = support.read_template("runtime/jit/manifest.h")
   local bytes = { FLP_VARIANT_BYTES = tonumber(header:match("#define FLP_VARIANT_BYTES (%d+)")) }

@@ -1,4 +1,4 @@
--- tests/golden/: what a change of gen/ does to the sources that it emits is seen in its diff. `tests/golden/update` rewrites them.
+-- tests/golden/: emitted sources that are checked in, so that a commit's diff shows how it changes them. `tests/golden/update` rewrites them.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -13,7 +13,7 @@ local function variants()
   return list
 end
 
--- The lines that differ, as diff -u shows them; "" where none do.
+-- The lines that differ, as diff -u shows them; "" if none differ.
 local function difference(path, text)
   local name = os.tmpname()
   local file = assert(io.open(name, "wb"))

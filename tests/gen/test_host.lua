@@ -1,4 +1,4 @@
--- The architectures NAME@host: NAME's kernels as C++, with a twin of every wrapper file.
+-- The architectures NAME@host: NAME's kernels as C++ for the host machine (the GPU simulator), with a host implementation of every wrapper file.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -11,7 +11,7 @@ TestHost = {}
 
 local function emitted(text) return assert(fusedlogp.emit(text, support.read_template)) end
 
--- One variant of each kernel of the architecture: the first that is listed.
+-- One variant of each kernel of the architecture: the first one that a prebuild lists.
 local function samples(name)
   local seen, found = {}, {}
   for _, text in ipairs(list.variants(name, nil, nil, support.read_template)) do

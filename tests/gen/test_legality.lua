@@ -17,14 +17,14 @@ local portable = {
 local combine = { operator = "linear_logp_combine", bm = 8, arch = "sm_90a" }
 local rows = { operator = "linear_logp_backward_rows", arch = "sm_90a" }
 
--- The backward's tile kernels, on a forward's tile.
+-- A forward's spec, changed to one of the backward's tile kernels with the same tile.
 local function product_on(forward)
   return support.with(forward, { operator = "matrix_product", d = support.none, s = support.none, out = "f32" })
 end
 local function gradients_on(forward) return support.with(forward, { operator = "linear_logp_grad_logits", s = support.none }) end
 local function saved_exp_on(forward) return support.with(forward, { operator = "linear_logp_save_exp" }) end
 
--- A cluster of 512 rows, which the forward alone may have.
+-- A cluster of 512 rows, which only the forward may have.
 local tall = { bm = 256, wg = 128, bv = 192, cluster = 2, stages = 3 }
 
 local function assert_all_refused(base, cases)
@@ -122,7 +122,7 @@ function TestLegality.test_each_rule_of_saved_exponentials_refuses()
   })
 end
 
--- Rules that the portable tile kernels share. stages, bytes: one stage more than fit, and what they take.
+-- Cases for the rules that the portable tile kernels share. stages: one more than fit; bytes: the shared memory of so many.
 local function portable_rules(stages, bytes)
   return {
     { { cluster = 2 }, "c = 2", "no clusters" },
@@ -155,7 +155,7 @@ function TestLegality.test_each_rule_of_the_portable_kernel_refuses()
   })
 end
 
--- A row's dtype says that its derivatives are scaled, which those of fp16 alone are.
+-- linear_logp_backward_rows has a dtype only if derivatives are scaled, and only fp16 ones are.
 function TestLegality.test_each_rule_of_the_small_kernels_refuses()
   luaunit.assertTrue(emit.check(support.with(rows, { dtype = "f16" })))
   luaunit.assertEquals(support.refusals_missed("gen/kernels/helpers.lua", function()

@@ -1,4 +1,4 @@
--- gen/list.lua: the useful variants of an architecture.
+-- gen/list.lua: the variants that a prebuild for an architecture compiles.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -23,7 +23,7 @@ function TestList.test_every_variant_can_be_emitted_and_stands_there_once()
   end
 end
 
--- The kernels of linear_logp in both directions, out of those listed.
+-- The listed kernels of linear_logp and its backward.
 local function linear_logp(arch_name, dtypes, hidden_sizes)
   local found = {}
   for _, text in ipairs(list(arch_name, dtypes, hidden_sizes, support.read_template)) do
@@ -32,7 +32,7 @@ local function linear_logp(arch_name, dtypes, hidden_sizes)
   return found
 end
 
--- As a device of it asks for them: the portable kernels of sm_100a are those of sm_100.
+-- They have the names by which a device looks for them: the portable kernels for sm_100a are those of sm_100.
 function TestList.test_variants_are_of_the_architecture()
   for _, name in ipairs(arch.names) do
     for _, text in ipairs(support.list(name)) do
@@ -41,7 +41,7 @@ function TestList.test_variants_are_of_the_architecture()
   end
 end
 
--- What its own kernels cannot take runs those for sm_90: a D that TMA does not copy, and the gradients of fp32.
+-- Problems that sm_90a's own kernels cannot compute run sm_90's: a D whose rows TMA cannot copy, and fp32 gradients.
 function TestList.test_sm_90a_falls_back_where_it_must()
   for _, text in ipairs(linear_logp("sm_90a", { "bf16", "f16" })) do luaunit.assertEquals(variant.parse(text).arch, "sm_90a", text) end
   for _, text in ipairs(linear_logp("sm_90a", nil, { 81 })) do luaunit.assertEquals(variant.parse(text).arch, "sm_90", text) end
@@ -123,7 +123,7 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
   luaunit.assertEquals(list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100")
 end
 
--- Every option by itself, of every hidden size that models have, in the dtypes that they are trained in.
+-- Each option by itself, to be tried with every hidden size that models have, in the dtypes in which they are trained.
 local asked_for = {
   "linear_logp:%s:n%d:d%d:v32000:entropy", "linear_logp:%s:n%d:d%d:v32000:softcap30", "linear_logp:%s:n%d:d%d:v32000:bias_%s",
   "linear_logp:%s:n%d:d%d:v32000:dv", "linear_logp_backward:%s:n4%03d:d%d:v32000:gh_%s:gw_f32:acc_weight",
@@ -155,7 +155,7 @@ function TestList.test_what_is_left_out_is_said()
   luaunit.assertStrContains(fusedlogp.left_out("64,80")[1], "other than 64, 80")
 end
 
--- What a prebuild compiles is what selection asks for later.
+-- What a prebuild compiles is what selection chooses later.
 function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
   for _, capability in ipairs { 80, 89, 90, 100, 120 } do
     local listed = {}

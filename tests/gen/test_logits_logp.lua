@@ -1,4 +1,4 @@
--- logits_logp in both directions: which kernels answer a problem, and each rule of theirs.
+-- logits_logp and its backward: which kernels are selected for a problem, and each rule of these kernels.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -27,7 +27,7 @@ function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_a_combine_and
   })
 end
 
--- 16-bit rows at any address, and those with an entropy, come through shared memory where a copy engine brings them.
+-- 16-bit rows at any address, and those with an entropy, come through shared memory on GPUs that have TMA.
 function TestLogitsLogp.test_which_rows_come_through_shared_memory()
   local config = require "gen.kernels.logits_logp_config"
   local function is_staged(text, capability, role) return config.is_staged(variant.parse(variant_of(role or "rows", text, capability))) end
@@ -39,10 +39,10 @@ function TestLogitsLogp.test_which_rows_come_through_shared_memory()
     luaunit.assertFalse(is_staged(("logits_logp:%s:n4096:v131072:entropy"):format(dtype), 90, "few_rows"))
   end
   luaunit.assertFalse(is_staged "logits_logp:f32:n4096:v50257")
-  luaunit.assertFalse(is_staged "logits_logp:bf16:n4096:v900:entropy") -- a warp holds such a row
+  luaunit.assertFalse(is_staged "logits_logp:bf16:n4096:v900:entropy") -- a warp holds a row as short as this in registers
 end
 
--- A row's bits follow from its kernels' identity, which knows neither N nor V nor how the logits lie.
+-- A row's bits follow from the numeric identity of its kernels, which depends neither on N nor on V nor on the logits' address or stride.
 function TestLogitsLogp.test_the_kernels_follow_from_no_size_but_that_of_rows_of_half_a_segment()
   for _, n in ipairs { 0, 1, 64, 4096, 1 << 28 } do
     for _, v in ipairs { 513, 50264, 131072, 2147483640 } do
@@ -62,7 +62,7 @@ function TestLogitsLogp.test_kernels_of_one_dtype_have_one_identity()
   end
 end
 
--- Whole vectors wherever a row begins: those of rows that do not all begin at a multiple of 16 bytes are shifted.
+-- Whole vectors are read wherever a row begins; if not all rows begin at a multiple of 16 bytes, the vectors are shifted.
 function TestLogitsLogp.test_rows_at_any_address_are_shifted()
   local shifted = { v8 = false, v4 = true, v2 = true, v1 = true, ["v8:align8"] = true, ["v8:align2"] = true, ["v1:ls8"] = false, ["v8:ls12"] = true }
   local function vec_of(role, problem) return variant.parse(variant_of(role, problem)).vec end
@@ -82,7 +82,8 @@ function TestLogitsLogp.test_a_backward_that_knows_lse_is_one_kernel()
   luaunit.assertEquals(kernels "logits_logp_backward:bf16:n4096:v131072", { "logits_logp_gradient.bf16.w3.sm_90a" })
 end
 
--- So many blocks that each warp has one segment of 4 KiB; a row that one block holds half full, or that eight cannot hold, has no cluster.
+-- The cluster has so many blocks that each warp has one segment of 4 KiB. A row that fills no more than half of one block, or does not fit in eight, has no
+-- cluster.
 function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
   local cases = {
     { "bf16:n4096:v1024", "logits_logp_fused.bf16.w4" }, { "bf16:n4096:v16384", "logits_logp_fused.bf16.w4" },
@@ -106,7 +107,7 @@ function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
   luaunit.assertEquals(variant_of("fused", "logits_logp_backward:bf16:n4096:v131072:fused", 90, "portable"), "logits_logp_fused.bf16.w4.sm_90")
 end
 
--- Fused or in steps, a row's results have the bits of the forward.
+-- Whether the backward is fused or computes the forward first, a row's results have the bits of the forward.
 function TestLogitsLogp.test_a_fused_backward_has_the_forwards_kernels_too()
   for _, role in ipairs { "rows", "combine", "few_rows" } do
     local forward = variant_of(role, "logits_logp:bf16:n1:v131072:entropy")
@@ -158,7 +159,7 @@ function TestLogitsLogp.test_each_rule_refuses()
   })
 end
 
--- What a prebuild compiles is what selection asks for later.
+-- What a prebuild compiles is what selection chooses later.
 function TestLogitsLogp.test_a_listed_kernel_is_the_one_that_is_selected()
   local listed = {}
   for _, text in ipairs(support.list("sm_90a")) do listed[text] = true end

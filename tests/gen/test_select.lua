@@ -1,4 +1,4 @@
--- gen/select.lua: which kernels answer a problem on a device, and why not faster ones.
+-- gen/select.lua: which kernels are selected for a problem on a device, and the reason why not faster ones.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -58,7 +58,7 @@ function TestSelect.test_ptx_is_for_newer_gpus()
   end
 end
 
--- A block of any newer GPU has the shared memory that these kernels take.
+-- A block of any newer GPU has at least the shared memory that these kernels take.
 function TestSelect.test_ptx_fits_every_gpu()
   local name = fusedlogp.ptx_architecture()
   for _, other in pairs(arch.table) do luaunit.assertTrue(other.shared_bytes >= arch.table[name].shared_bytes) end
@@ -87,7 +87,7 @@ function TestSelect.test_fp32_takes_the_path_that_can_multiply_it()
   luaunit.assertEquals(found.reason, "not sm_90a: exact fp32 takes no tensor cores")
 end
 
--- Bytes that base address and both row strides are multiples of: TMA wants 16, the portable kernel copies that many at once.
+-- The bytes of which addresses and both row strides are multiples, nil for 16: TMA needs 16, and the portable kernel copies so many at once.
 local alignments = {
   { "bf16", ":d2048:v50257", nil },
   { "bf16", ":d2048:v50257:hs2056", nil },
@@ -139,7 +139,7 @@ end
 
 local rows = { 0, 1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000, 4096, 65536, 1 << 20, 1 << 31, 1 << 40 }
 
--- What decides a row's bits: the tile's width, the splits and the kernel's identity. N must not.
+-- What decides on a row's bits: the tile's width, the splits and the kernel's numeric identity. They must not depend on N.
 local function arithmetic(problem, capability)
   local found, tile = selected(problem, capability)
   local numerics = fusedlogp.emit(support.variant(found, "tile"), support.read_template).manifest:match("numerics ([^\n]+)")
@@ -171,7 +171,7 @@ function TestSelect.test_the_tile_follows_n()
   end
 end
 
--- And not N, which would change a row's bits.
+-- The tile's width never depends on N, because it decides on a row's bits.
 function TestSelect.test_warpgroups_take_turns_where_registers_allow()
   local function columns_at(options, vocab)
     local seen
@@ -193,7 +193,7 @@ function TestSelect.test_warpgroups_take_turns_where_registers_allow()
   for _, vocab in ipairs { 7, 8192, 32000, 50257, 128256, 262144 } do luaunit.assertEquals({ vocab, columns_at("", vocab) }, { vocab, 168 }) end
 end
 
--- The rows that a launch keeps in the L2, in equal parts.
+-- A launch walks as many row groups together as stay in the L2, in groups of equal size.
 function TestSelect.test_row_groups_fit_in_half_the_l2()
   for problem, group in pairs { ["n8192:d4096"] = 16, ["n4096:d2048"] = 32, ["n4096:d2304"] = 16, ["n16384:d2048"] = 32, ["n300:d65536"] = 1 } do
     local found = assert(fusedlogp.select(("linear_logp:bf16:%s:v131072"):format(problem), 90, "auto"))
@@ -206,8 +206,8 @@ function TestSelect.test_the_largest_sizes_have_kernels()
   selected("linear_logp:bf16:n1:d2147483640:v2147483647", 90)
 end
 
--- Its passes are linear_logp, of rows that have been brought together, and its backward, asked for what the loss uses; between them stands the
--- loss. Without gradients there is of the backward what brings the rows together.
+-- Its passes are linear_logp for packed rows and linear_logp_backward, with the options that the loss uses. The loss is between them. Without gradients, only
+-- the kernels that pack the rows remain of the backward.
 function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072" .. options, capability or 90, "auto", "", support.read_template))
@@ -228,7 +228,7 @@ function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   luaunit.assertStrContains(kernels(":gh_bf16", 80), "token_loss.loss_cross_entropy.sm_80 linear_logp_backward_rows.sm_80")
 end
 
--- A plan with room for saved exponentials says so.
+-- A plan with room for saved exponentials adds saved_exp to the problem's string.
 function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, capability, "auto", "", support.read_template))
@@ -252,7 +252,7 @@ function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
   end
 end
 
--- The copies' width follows the weight's rows; those of hidden that have been brought together always lie well.
+-- The width of copies follows from the weight's rows alone; the packed rows of hidden are always aligned.
 function TestSelect.test_saved_exponentials_of_a_weight_that_lies_anyhow()
   for options, vec in pairs { [""] = 16, [":ws2050"] = 4, [":align2"] = 2, [":hs2049"] = 16 } do
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:saved_exp" .. options, 80, "auto", "", support.read_template))
@@ -261,7 +261,7 @@ function TestSelect.test_saved_exponentials_of_a_weight_that_lies_anyhow()
   end
 end
 
--- Rows that have been brought together are aligned, whatever hidden's own are.
+-- Packed rows are aligned, even if hidden's own rows are not.
 function TestSelect.test_packed_rows_need_no_alignment_of_hiddens_rows()
   for _, gradients in ipairs { ":gh_bf16", "" } do
     local found = fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:hs2049" .. gradients, 90, "auto", "", support.read_template)
@@ -269,7 +269,7 @@ function TestSelect.test_packed_rows_need_no_alignment_of_hiddens_rows()
   end
 end
 
--- Few or many: a row's bits and path must not depend on how many there are.
+-- Rows are packed whatever their number is, because a row's bits and path must not depend on it.
 function TestSelect.test_the_cross_entropy_brings_any_number_of_rows_together()
   for _, capability in ipairs { 80, 90 } do
     for _, dtype in ipairs { "bf16", "f32" } do
@@ -284,7 +284,7 @@ function TestSelect.test_the_cross_entropy_brings_any_number_of_rows_together()
   end
 end
 
--- C finds kernels by roles: it knows all that are selected, each is selected for some problem, and none is twice in one plan.
+-- C finds kernels by their roles: C knows every role that is selected, each role is selected for some problem, and none occurs twice in a plan.
 function TestSelect.test_roles_are_those_that_c_has()
   local unused, known = {}, 0
   for word in support.read_template("runtime/jit/role.h"):gmatch('%f[%w]X%([%u_]+, "([%l_]+)"%)') do unused[word], known = true, known + 1 end
@@ -310,7 +310,7 @@ function TestSelect.test_roles_are_those_that_c_has()
   for role, is_unused in pairs(unused) do luaunit.assertFalse(is_unused, role) end
 end
 
--- Where one pass has no kernels on a path, neither takes it.
+-- If one pass has no kernels on a path, neither pass takes that path.
 function TestSelect.test_both_passes_take_one_path()
   local found = fusedlogp.select("linear_cross_entropy:f32:n4096:d2048:v131072:gh_f32", 90, "auto", "", support.read_template)
   luaunit.assertEquals(found.path, "portable")

@@ -1,4 +1,4 @@
--- gen/select/linear_logp_backward.lua: which kernels answer linear_logp's backward on a device, and why not faster ones.
+-- gen/select/linear_logp_backward.lua: which kernels are selected for linear_logp's backward on a device, and the reason why not faster ones.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -10,7 +10,7 @@ TestSelectBackward = {}
 
 local plain = "linear_logp_backward:bf16:n4096:d2048:v131072"
 
--- The selection, and its kernels' fields by their roles.
+-- The selection, and the specs of its kernels by role.
 local function selected(problem, capability, backend)
   local found, reason = fusedlogp.select(problem, capability, backend or "auto")
   luaunit.assertNotNil(found, ("%s on %d: %s"):format(problem, capability, reason))
@@ -31,7 +31,7 @@ local function kernels_of(problem, capability)
   return words
 end
 
--- What is counted of a filter is where it passes over blocks.
+-- The kernel that counts the kept blocks is there only where a filter skips blocks: on sm_90a.
 function TestSelectBackward.test_each_gradient_brings_its_kernels()
   local always = { "valid_rows linear_logp_backward_rows", "gather linear_logp_backward_gather", "grad_logits linear_logp_grad_logits" }
   local hidden = { "hidden_product matrix_product", "hidden_finish linear_logp_backward_finish" }
@@ -51,7 +51,7 @@ function TestSelectBackward.test_each_gradient_brings_its_kernels()
   end
 end
 
--- With its forward, linear_logp's, too.
+-- With its forward, the backward has linear_logp's kernels, too.
 function TestSelectBackward.test_a_forward_leaves_saved_exponentials_where_there_is_room()
   for _, capability in ipairs { 80, 90 } do
     for options, tile in pairs { [":forward"] = "tile", [":forward:saved_exp"] = "save_exp_tile", [":forward:saved_exp:direct"] = "save_exp_tile" } do
@@ -88,7 +88,7 @@ function TestSelectBackward.test_hopper_takes_its_own_kernels()
   })
 end
 
--- Products take turns where they store to a main gradient of fp32 chunk by chunk, and nowhere else.
+-- Products have ping-pong tiles where they add chunk by chunk to a main gradient in fp32, and nowhere else.
 function TestSelectBackward.test_products_that_add_to_a_main_gradient_take_turns()
   for options, turns in pairs {
     [":gh_bf16:gw_f32:acc_weight"] = { 128, 128 }, [":gh_bf16:gw_f32:acc_weight:direct"] = { 128, 128 }, [":gh_bf16:gw_f32"] = { "none", "none" },
@@ -129,7 +129,7 @@ function TestSelectBackward.test_fp32_on_hopper_takes_the_portable_kernels()
   end
 end
 
--- Bytes that the weight's address and rows are multiples of. The other operands of a product are the backward's own and always lie well.
+-- The bytes of which the weight's address and row stride are multiples, nil for 16. The products' other operands are the backward's own, and always aligned.
 local alignments = {
   { "bf16", ":d2048:v50257", nil },
   { "bf16", ":d2044:v50257:ws2048", nil },
@@ -157,7 +157,7 @@ function TestSelectBackward.test_the_weight_s_alignment_decides_path_and_copies(
   end
 end
 
--- Its sums are dense rows of fp32, which TMA writes.
+-- grad_hidden's sums are dense rows of fp32, which TMA writes.
 function TestSelectBackward.test_the_depth_of_grad_hidden_s_sums_decides_the_path()
   for _, layout in ipairs { ":d2047:v50257:ws2048", ":d2047:v50264:dv" } do
     local problem = ("linear_logp_backward:bf16:n1000%s"):format(layout)
@@ -195,10 +195,10 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
     local weight, bias = specs.weight_product, specs.bias
     luaunit.assertEquals({ rows.dtype, gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16", "f16" })
     luaunit.assertEquals({ logits.d, logits.dv, logits.bias, logits.softcap, logits.entropy }, { 64, true, "f32", true, true })
-    -- sums += dlogit . weight^T, where the weight is [D, V]; and grad_weight [D, V] += hidden^T . dlogit
+    -- With a [D, V] weight: sums += dlogit . weight^T, and grad_weight [D, V] += hidden^T . dlogit.
     luaunit.assertEquals({ hidden.a_transposed or false, hidden.b_transposed or false, hidden.out, hidden.adds }, { false, false, "f32", true })
     luaunit.assertEquals({ weight.a_transposed, weight.b_transposed, weight.out, weight.adds }, { true, true, "f32", true })
-    -- The targets' own derivatives: grad_weight's columns are the vocabulary's here; grad_hidden's sums take theirs at the end.
+    -- The targets' derivatives are added in the columns of grad_weight, which are vocabulary entries here, and to grad_hidden's sums at the end.
     luaunit.assertEquals({ hidden.targets or "none", finish.weight, finish.dv, weight.targets, specs.target_order.operator },
                          { "none", "f16", true, "in_columns", "linear_logp_backward_target_order" })
     luaunit.assertEquals({ finish.out, finish.adds, bias.out, bias.adds }, { "bf16", true, "f16", true })
@@ -209,7 +209,7 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
   end
 end
 
--- grad_hidden of a row must have the same bits in every batch: the arithmetic of its kernels may not look at N.
+-- A row's grad_hidden must have the same bits in every batch, so the arithmetic of its kernels must not depend on N.
 function TestSelectBackward.test_the_bits_of_grad_hidden_never_depend_on_n()
   for _, capability in ipairs { 80, 90 } do
     for _, dtype in ipairs { "bf16", "f32" } do
@@ -227,7 +227,7 @@ function TestSelectBackward.test_the_bits_of_grad_hidden_never_depend_on_n()
   end
 end
 
--- Few rows take small tiles; grad_weight's product has as many rows as the vocabulary, whatever N.
+-- Few rows take small tiles. grad_weight's product has as many rows as the vocabulary has entries, whatever N is.
 function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
   local function tiles_at(n, capability, layout)
     local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072%s:gh_bf16:gw_bf16"):format(n, layout or ""), capability)
@@ -238,15 +238,15 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
     return texts
   end
   luaunit.assertEquals(tiles_at(64, 90), { "bm64 c1", "bm64 c1", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(128, 90), { "bm128 c1", "bm64 c2", "bm128 c2" }) -- few tiles of grad_hidden
+  luaunit.assertEquals(tiles_at(128, 90), { "bm128 c1", "bm64 c2", "bm128 c2" }) -- grad_hidden has few tiles
   luaunit.assertEquals(tiles_at(129, 90), { "bm128 c1 in turn", "bm128 c2 in turn", "bm128 c2 in turn" })
   luaunit.assertEquals(tiles_at(1024, 90), { "bm128 c1 in turn", "bm128 c2 in turn", "bm128 c2 in turn" })
   luaunit.assertEquals(tiles_at(1025, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" })
-  luaunit.assertEquals(tiles_at(2048, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" }) -- sums of few rows
+  luaunit.assertEquals(tiles_at(2048, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" }) -- grad_weight's sums are short
   luaunit.assertEquals(tiles_at(2049, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2" })
   luaunit.assertEquals(tiles_at(128, 90, ":dv"), { "bm128 c1", "bm64 c2", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(2049, 90, ":dv"), { "bm128 c1 in turn", "bm128 c2 in turn", "bm128 c2 in turn" }) -- sums to which targets are added slowly
-  for _, n in ipairs { 128, 1024 } do -- a product that passes steps over
+  luaunit.assertEquals(tiles_at(2049, 90, ":dv"), { "bm128 c1 in turn", "bm128 c2 in turn", "bm128 c2 in turn" }) -- adding targets is slow
+  for _, n in ipairs { 128, 1024 } do -- a filter's product, which skips steps
     local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16:filter1e-08"):format(n), 90)
     luaunit.assertEquals({ specs.hidden_product.bm, specs.hidden_product.bv, specs.hidden_product.wg }, { 128, 256 })
   end

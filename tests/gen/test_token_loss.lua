@@ -18,7 +18,7 @@ local operations = {
   select = function(a, b, x, y) return a < b and x or y end, guard = function(adjoint, x) return adjoint == 0 and 0 or x end,
 }
 
--- Runs a program on a table of statistics; inputs and parameters by name too.
+-- Runs a program for the CPU path. values: statistics, inputs and parameters by name.
 local function run(program, values)
   local inputs, parameters, computed, results = {}, {}, {}, {}
   for line in program:gmatch("[^\n]+") do
@@ -39,7 +39,7 @@ end
 
 local statistics = { "logp", "lse", "entropy", "uniform" }
 
--- The program's derivatives against central differences of its loss.
+-- Compares the program's derivatives with central differences of its loss.
 local function check_derivatives(self, name, values)
   local program = assert(self.generator.token_loss(name, support.read_template))
   local results, step = run(program, values), 1e-6
@@ -67,7 +67,7 @@ function TestTokenLoss:test_the_ready_made_losses_are_their_formulas()
   for _, case in ipairs(cases) do luaunit.assertAlmostEquals(check_derivatives(self, case[1], point), case[2], 1e-12, case[1]) end
 end
 
--- Beyond the clip the loss is level where that limits the gain, and only there.
+-- Beyond the clip's bounds the loss is constant where that limits the gain, and only there.
 function TestTokenLoss:test_the_ratio_is_clipped_where_it_would_gain()
   local program = self.generator.token_loss("policy_gradient", support.read_template)
   local function slope(logp, advantage) return run(program, support.with(point, { logp = logp, advantages = advantage })).logp end
@@ -77,7 +77,7 @@ function TestTokenLoss:test_the_ratio_is_clipped_where_it_would_gain()
   luaunit.assertAlmostEquals(slope(-1.8, 1), -math.exp(-0.5), 1e-12)
 end
 
--- The ratio is infinite then, and what the branch not taken would give NaN.
+-- The ratio is infinite here, and the derivative of the branch that is not taken would be NaN.
 function TestTokenLoss:test_a_branch_not_taken_gives_nothing_however_large()
   for _, name in ipairs { "policy_gradient", "policy_gradient_kl" } do
     local program = self.generator.token_loss(name, support.read_template)
@@ -94,7 +94,7 @@ function TestTokenLoss:test_without_smoothing_the_uniform_part_may_be_infinite()
   luaunit.assertEquals(results.uniform, 0)
 end
 
--- lse^2 is infinite.
+-- lse^2 is infinite here.
 function TestTokenLoss:test_without_a_z_loss_the_logits_may_be_of_any_size()
   for _, name in ipairs { "cross_entropy", "smoothed_cross_entropy" } do
     local program = self.generator.token_loss(name, support.read_template)
@@ -160,7 +160,7 @@ function TestTokenLoss:test_a_kernel_holds_the_definition()
   luaunit.assertStrContains(source, ("__uint_as_float(0x%08xu)"):format(0x3dcccccd)) -- 0.1f
 end
 
--- One name for two losses, in two programs: the numerics say which.
+-- If two programs define different losses with one name, the numeric identity tells them apart.
 function TestTokenLoss:test_definitions_have_an_identity()
   local function numerics(loss)
     local generator = support.fresh_generator()

@@ -1,4 +1,4 @@
--- Tunings: which there are, that they keep a row's bits, and what is refused.
+-- gen/tuning.lua: which tunings are candidates, that they keep a row's bits, and which tunings are refused.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local lu = require "luaunit"
 local fusedlogp = require "gen.fusedlogp"
@@ -43,7 +43,7 @@ function TestTuning.test_a_tuning_changes_what_it_names()
   lu.assertEquals(found.kernels[2].variant, fusedlogp.select(forward, 90, "auto", "").kernels[2].variant)
 end
 
--- The row stays in the cluster's shared memory: behind it the kernel would read what is not there.
+-- The row stays in the cluster's shared memory. With too little of it the kernel would read beyond its end.
 function TestTuning.test_a_cluster_that_has_no_room_for_a_row_is_no_candidate()
   local long, short = "logits_logp_backward:bf16:n4096:v131072:fused", "logits_logp_backward:bf16:n4096:v65536:fused"
   local function clusters(problem)
@@ -72,7 +72,7 @@ function TestTuning.test_what_is_no_tuning_is_refused()
   end
 end
 
--- Chunks are C's: kernels stay, and the numeric identity has those that decide on a row's bits.
+-- C applies the tunings of chunks. Here the kernels stay the same, and the fields that decide on a row's bits enter the numeric identity.
 function TestTuning.test_chunks_are_taken_and_named()
   local step, capability = "linear_cross_entropy:bf16:n1024:d512:v32768:gh_bf16:gw_bf16:saved_exp", 90
   local function identity(problem, text) return assert(fusedlogp.identity(problem, capability, "auto", text, support.read_template)) end
@@ -89,8 +89,8 @@ function TestTuning.test_chunks_are_taken_and_named()
   end
 end
 
--- The list of widths is C's (runtime/operators/linear/chunk_tuning.c): each is taken here, in both operators that have chunks, and is part of the numeric
--- identity where C says that it decides a row's bits.
+-- C has the list of widths (runtime/operators/linear/chunk_tuning.c). Each is accepted here, for both operators that have chunks, and is part of the numeric
+-- identity if C says that it decides on a row's bits.
 function TestTuning.test_chunks_have_the_widths_of_c()
   local rows = assert(support.read_template("runtime/operators/linear/chunk_tuning.c")):match("width widths%[%] = (%b{})")
   local known = 0
@@ -107,7 +107,7 @@ end
 
 -- ---- the table of docs/operating.md ----
 
--- Problems that have all kernels of a space among them, so that what none of them offers is no candidate.
+-- Problems that together have every kernel that is tuned: a field that is a candidate for none of them is never one.
 local table_problems = {
   forward, "linear_logp:bf16:n64:d2048:v131072", "linear_logp:bf16:n4096:d2048:v131072:hs2052", "linear_logp:f32:n4096:d2048:v131072",
   "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16", "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:saved_exp",
@@ -116,7 +116,7 @@ local table_problems = {
 }
 local table_fields = { "bm", "wg", "bv", "stages", "cluster", "group", "s", "vec", "w", "team" }
 
--- offered[kernel][field]: "yes", or "bits" where only --numerics has it.
+-- offered[kernel][field]: "yes" if the field has candidates, "bits" if only with --numerics.
 local function offered_at(capability)
   local offered = {}
   for _, problem in ipairs(table_problems) do
@@ -137,7 +137,7 @@ local function offered_at(capability)
   return offered
 end
 
--- The lines of the table, and the kernels that have none.
+-- The table's rows as they must be, and the kernels that have no row.
 local function table_of_candidates()
   local hopper, portable, rows, others = offered_at(90), offered_at(80), {}, {}
   local known = {}
@@ -158,7 +158,7 @@ local function table_of_candidates()
   return rows, others
 end
 
--- What it says is what the tuner tries. Where it fails, the message has the rows as they must be.
+-- The table says what the tuner tries. If this test fails, its message has the rows as they must be.
 function TestTuning.test_the_table_of_the_documents_is_what_is_tried()
   local text = assert(support.read_template("docs/operating.md"))
   local section = assert(text:match("\n### What is tuned\n(.-)\n##"), "no section What is tuned")
@@ -169,18 +169,18 @@ function TestTuning.test_the_table_of_the_documents_is_what_is_tried()
   local rows, others = table_of_candidates()
   lu.assertEquals(table.concat(said, "\n"), table.concat(rows, "\n"))
   for _, kernel in ipairs(others) do lu.assertStrContains(section, "`" .. kernel .. "`") end
-  -- Chunks are C's, and whatever a tuning may say of them is explained.
+  -- C has the fields of chunks; each is explained below the table.
   local widths = assert(support.read_template("runtime/operators/linear/chunk_tuning.c")):match("width widths%[%] = (%b{})")
   for name in widths:gmatch('{ "(%l+)"') do lu.assertStrContains(section, ("`chunks.%s`"):format(name)) end
 end
 
--- The reasons that the table's text gives for what is no candidate.
+-- The text at the table gives reasons why some values are no candidates.
 function TestTuning.test_what_is_no_candidate_is_so_for_the_reason_that_the_documents_give()
   local function reason_of(text)
     local spec = assert(variant.parse(text))
     return assert(select(2, emit.check(spec)), text)
   end
-  -- A stage's rows are as long as the swizzle, or as the copies of a warp.
+  -- A row of a stage is as long as the swizzle on Hopper, and 64 bytes on the portable path.
   for text, bytes in pairs { ["linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a"] = 128, ["linear_logp.bf16.d2048.bm128.bv128.s108.c1.p4.sm_80"] = 64,
                              ["linear_logp.f32.d2048.bm64.bv168.s132.c1.p3.sm_90a"] = 128, ["linear_logp.f32.d2048.bm64.bv128.s108.c1.p4.sm_80"] = 64 } do
     local spec = assert(variant.parse(text))
@@ -229,7 +229,7 @@ function TestTuning.test_there_are_at_most_so_many_of_a_role_and_none_twice()
   lu.assertEquals(of_role, { grad_logits = 5, hidden_product = 5, weight_product = 5 })
 end
 
--- By how much of its kernels' time the model is wrong from one tile to another is more than what tells them apart.
+-- The model may be wrong about one tile relative to another by more than the difference that it predicts between them, so each must be tried.
 function TestTuning.test_each_tile_has_a_candidate_before_any_has_two()
   local problem = "linear_cross_entropy:bf16:n8192:d4096:v128256:dv:gh_bf16:gw_bf16:sum:tokens"
   local function tile_of(text) return (text:gsub("[a-z_]+%.group=%d+,?", ""):gsub("[a-z_]+%.stages=%d+,?", ""):gsub(",$", "")) end
@@ -272,14 +272,14 @@ function TestTuning.test_an_identity_says_what_a_record_must_agree_with()
   end
   lu.assertEquals(reading(function(text) return "// another comment\n" .. text end), one.templates)
   lu.assertNotEquals(reading(function(text) return text .. "struct Another {};\n" end), one.templates)
-  -- Those of a tuning's kernels are their own.
+  -- Tuned kernels have a numeric identity and templates of their own.
   local tuned = assert(fusedlogp.identity(forward, 90, "auto", "tile.bv=128", support.read_template))
   lu.assertStrContains(tuned.numerics, ".bv128.")
   lu.assertNotEquals(tuned.templates, one.templates)
   lu.assertNil(fusedlogp.identity(forward, 90, "auto", "tile.bm=96", support.read_template))
 end
 
--- Lines of arithmetics: a list of { role, text, tries = { [problem + 1] = { text, ... } } }.
+-- Parses the lines of fusedlogp.arithmetics to a list of { role, text, tries = { [problem + 1] = { text, ... } } }.
 local function arithmetics(pattern, rows, capability, limit)
   local problems, list = {}, {}
   for i, n in ipairs(rows) do problems[i] = pattern:format(n) end
@@ -330,16 +330,16 @@ function TestTuning.test_arithmetics_differ_and_are_no_more_than_so_many()
   lu.assertTrue(#arithmetics("linear_logp:bf16:n%d:d2048:v131072", { 64, 4096 }, 90, 1000) > 8)
 end
 
--- A row's bits are those of its team, which has two loads of each width that is legal.
+-- The team alone decides on a row's bits. For each team, the two tunings that are tried first differ in the width of loads.
 function TestTuning.test_the_arithmetic_of_a_weighted_sum_is_its_team()
   local list = arithmetics("weighted_sum:bf16:n%d:d4096", { 64, 4096 }, 90, 8)
   lu.assertEquals(list[1], { role = "sum", text = "", tries = { { "sum.vec=8", "sum.vec=4" }, { "sum.vec=8", "sum.vec=4" } } })
   lu.assertEquals(list[2].text, "sum.team=256")
   lu.assertEquals(#list, 4)
-  lu.assertEquals(arithmetics("weighted_sum_backward:bf16:n%d:d4096:gx_bf16", { 64, 4096 }, 90, 8), {}) -- nothing of it changes bits
+  lu.assertEquals(arithmetics("weighted_sum_backward:bf16:n%d:d4096:gx_bf16", { 64, 4096 }, 90, 8), {}) -- none of its fields changes a row's bits
 end
 
--- Roles and fields of a problem's candidates.
+-- The roles and fields that a problem's candidates tune.
 local function axes(problem, facts)
   local found = {}
   for _, line in ipairs(assert(fusedlogp.candidates(problem, 90, "auto", "", facts or {}, false, 1000, support.read_template))) do
@@ -362,15 +362,15 @@ function TestTuning.test_kernels_that_read_once_have_widths_and_blocks()
   lu.assertEquals(axes("weighted_sum_backward:bf16:n4096:d4096:gx_bf16:gw_bf16"), "outer.vec tile.vec")
 end
 
--- The kernel of few rows stands for the other one.
+-- With few rows a call launches few_rows in place of rows, and only one of them counts.
 function TestTuning.test_a_problem_takes_the_time_of_one_read()
   local function time_of(problem, capability)
     return (parts(fusedlogp.candidates(problem, capability, "auto", "", {}, false, 1, support.read_template)[1]))
   end
-  lu.assertTrue(time_of("logits_logp:bf16:n8:v131072", 90) < 1.1 * time_of("logits_logp:bf16:n8:v131072", 80)) -- without that kernel
+  lu.assertTrue(time_of("logits_logp:bf16:n8:v131072", 90) < 1.1 * time_of("logits_logp:bf16:n8:v131072", 80)) -- sm_80 has no few_rows
 end
 
--- Addresses and row strides bound a load's width.
+-- Addresses and row strides limit the width of loads.
 function TestTuning.test_loads_are_no_wider_than_addresses_allow()
   support.assert_refused({ "sum.vec=4", "the addresses allow loads of 2 bytes" }, fusedlogp.select("weighted_sum:bf16:n64:d4097", 90, "auto", "sum.vec=4"))
   support.assert_refused({ "rows.vec=16", "the addresses allow loads of 2 bytes" },
@@ -378,7 +378,7 @@ function TestTuning.test_loads_are_no_wider_than_addresses_allow()
   lu.assertEquals(axes("logits_logp:bf16:n4096:v50257"), "rows.w")
   lu.assertEquals(fusedlogp.select("weighted_sum:bf16:n64:d4096", 90, "auto", "sum.vec=16").kernels,
                   fusedlogp.select("weighted_sum:bf16:n64:d4096", 90, "auto", "").kernels)
-  -- Narrow ones of a base may be widened again, to selection's own.
+  -- If the base has narrow loads, selection's own width is a candidate.
   local wide
   for _, line in ipairs(assert(fusedlogp.candidates("weighted_sum:bf16:n64:d4096", 90, "auto", "sum.vec=4", {}, false, 6, support.read_template))) do
     local _, role, text = parts(line)

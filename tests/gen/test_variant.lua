@@ -1,4 +1,4 @@
--- gen/variant.lua: one string a variant, one variant a string.
+-- gen/variant.lua: each variant has exactly one string, and each string at most one variant.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -11,7 +11,7 @@ local switch = { false, true }
 local dtypes = { "bf16", "f16", "f32" }
 local largest = 2147483647
 
--- Calls visit with every linear_logp spec of a grid over all fields, legal or not: strings know nothing of legality.
+-- Calls visit with every linear_logp spec of a grid over all fields. Some are not legal, which their strings do not depend on.
 local function each_spec(visit)
   local tiles = { { 64, 256, 160, 1, 5 }, { 128, 128, 80, 2, 10 }, { 1, 9, 10, 99, largest } }
   local function flag(value) return value or nil end

@@ -1,4 +1,4 @@
--- weighted_sum in both directions: which kernels answer a problem, and each rule of theirs.
+-- weighted_sum and its backward: which kernels are selected for a problem, and each rule of these kernels.
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
@@ -27,7 +27,7 @@ function TestWeightedSum.test_the_sum_has_one_kernel_for_all_devices()
   end
 end
 
--- Four vectors of a row for each thread, up to a whole block.
+-- A thread has at most four vectors of a row, as long as a block has enough threads.
 function TestWeightedSum.test_the_team_follows_the_bytes_of_a_row()
   for problem, team in pairs {
     ["bf16:n1:d1"] = 1, ["bf16:n1:d32"] = 1, ["bf16:n1:d33"] = 2, ["f32:n1:d16"] = 1, ["f32:n1:d17"] = 2, ["bf16:n1:d512"] = 16,
@@ -37,7 +37,7 @@ function TestWeightedSum.test_the_team_follows_the_bytes_of_a_row()
   end
 end
 
--- The launch has as many blocks as such rows need.
+-- The launch computes its number of blocks from the rows of a block, which the manifest has.
 function TestWeightedSum.test_a_block_has_a_row_of_each_team()
   for columns, rows in pairs { [32] = 256, [33] = 128, [512] = 16, [4096] = 2, [32768] = 1 } do
     local manifest = fusedlogp.emit(kernels("weighted_sum:bf16:n1:d" .. columns)[1], support.read_template).manifest
@@ -45,7 +45,7 @@ function TestWeightedSum.test_a_block_has_a_row_of_each_team()
   end
 end
 
--- A row's bits follow from its kernel's identity, which knows neither N nor how x lies nor the device.
+-- A row's bits follow from its kernel's numeric identity, which depends neither on N nor on x's address and stride nor on the device.
 function TestWeightedSum.test_the_identity_follows_d_and_the_dtypes_alone()
   for _, dtypes in ipairs { "bf16:n%d:d1000%s", "f32:n%d:d1000%s:w_bf16", "f16:n%d:d1000%s:w_f32:y_f32" } do
     local wanted = numerics(kernels("weighted_sum:" .. dtypes:format(4096, ""))[1])
@@ -84,7 +84,7 @@ function TestWeightedSum.test_each_gradient_s_accesses_are_as_wide_as_its_own_ar
   luaunit.assertEquals({ specs.outer.vec, specs.tile.vec }, { 8, 2 })
 end
 
--- Only the combine differs: its launch overlaps the tiles' end.
+-- On sm_90a only the combine differs: its launch overlaps the end of the tile kernel.
 function TestWeightedSum.test_hopper_is_chosen_for_grad_w_alone()
   luaunit.assertEquals(selected("weighted_sum_backward:f32:n9:d64:gw_f32", 90).path, "sm_90a")
   for _, case in ipairs {
@@ -97,7 +97,7 @@ function TestWeightedSum.test_hopper_is_chosen_for_grad_w_alone()
   luaunit.assertEquals(support.variant(selected("weighted_sum_backward:f32:n9:d64:gw_f32", 90, "portable"), "tile"), "weighted_sum_tile.f32.g_f32.gw_f32.sm_90")
 end
 
--- What a prebuild compiles is what selection asks for later.
+-- What a prebuild compiles is what selection chooses later.
 function TestWeightedSum.test_the_usual_kernels_are_prebuilt()
   for _, capability in ipairs { 80, 90, 120 } do
     local listed = {}

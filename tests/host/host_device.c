@@ -25,7 +25,7 @@ static void note_failure(const char *what, const char *message)
         snprintf(flp_host_device.failure, sizeof(flp_host_device.failure), "%s: %s", what, message);
 }
 
-/* An allocation has exactly its bytes, so that the address sanitizer's red zone begins behind the last. It takes of the fake driver's memory. */
+/* Allocates exactly so many bytes, so that the address sanitizer's red zone begins right after the last one. The fake driver's memory limits the total. */
 static CUresult allocate(CUdeviceptr *pointer, size_t bytes)
 {
     CUresult result = fake_driver_enter(FAKE_memory_allocate);
@@ -80,7 +80,7 @@ static CUresult encode(CUtensorMap *map, int dtype, uint32_t rank, void *address
     return broken ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-/* "// fusedlogp VARIANT" is a source's first line. */
+/* The first line of a source is "// fusedlogp VARIANT". */
 static nvrtcResult create(nvrtcProgram *program, const char *source, const char *name, int header_count, const char *const *headers,
                           const char *const *include_names)
 {
@@ -104,7 +104,7 @@ static void launch(const fake_launch *launch)
 
     flp_host_device.launches++;
     if (flp_host_device.failure[0])
-        return; /* as on a GPU, where nothing runs behind a fault */
+        return; /* as on a GPU, where nothing runs after a fault */
     if (!kernel)
         note_failure(launch->kernel, why);
     else if ((int)launch->block[0] != kernel->threads || (int)launch->shared_bytes != kernel->shared_bytes || launch->block[1] * launch->block[2] != 1)
@@ -164,7 +164,7 @@ void flp_host_device_install(int compute_capability)
     *(void **)&create_program = fake_nvrtc_symbol("nvrtcCreateProgram");
     fake_driver.major = compute_capability / 10;
     fake_driver.minor = compute_capability % 10;
-    fake_driver.multiprocessors = 5; /* divides neither 132 nor 108, nor comes out even in clusters */
+    fake_driver.multiprocessors = 5; /* a number that divides neither 132 nor 108, and is no multiple of a cluster's size */
     fake_driver.clusters = 1;
     if (compute_capability == 80)
         fake_driver.shared_bytes = 166912;

@@ -1,4 +1,4 @@
-/* A forward and the backward that takes what it left, on the host device. */
+/* A forward and its backward as two calls of one plan, on the host device. */
 #include "host/host_forward_pair.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 static const double deviations = 8; /* as in case_check.c */
 
-/* One case, with a second workspace that no forward has seen. */
+/* One case, with a second workspace that no forward has used. */
 typedef struct {
     const flp_gradient_case *c;
     flp_gradient_case_data *data;
@@ -81,7 +81,7 @@ static flp_dtype dtype_of(const flp_linear_logp_backward_problem *problem, int r
     return role == FLP_GRADIENT_HIDDEN ? problem->grad_hidden : role == FLP_GRADIENT_WEIGHT ? problem->grad_weight : problem->grad_bias;
 }
 
-/* The gradient's rows, how long they are and how far apart. */
+/* A gradient's number of rows, their length and their stride. */
 static void shape_of(const pair *p, int role, int64_t *rows, int64_t *columns, int64_t *stride)
 {
     const flp_linear_logp_problem *forward = &p->c->problem.forward;
@@ -127,7 +127,7 @@ static int run_backward(pair *p, int64_t wanted_unmatched)
     return count == wanted_unmatched ? 1 : reject(p, "flp_plan_unmatched_backwards: another count");
 }
 
-/* It looks at what nobody has written: the lives of the workspace's parts are not those of a forward and its backward. */
+/* Runs the backward without its forward. It reads memory that nobody has written, so the lifetimes of the workspace's parts are not watched. */
 static int run_misused(pair *p)
 {
     flp_workspace_watch *const watcher = flp_workspace_watcher;
@@ -174,7 +174,7 @@ static int run_in_another_workspace(pair *p)
     return done;
 }
 
-/* What stands in a workspace that no forward has seen: anything. */
+/* Runs the backward in a workspace that no forward has used, with various contents. */
 static int run_without_forward(pair *p)
 {
     static const unsigned char fills[] = { 0xff, 0x00, 0x7f, 0x01 };
@@ -200,7 +200,8 @@ static int run_with_another_temperature(pair *p)
     return done && finds_none(p, "behind a forward with another temperature");
 }
 
-/* Each misuse of a pair comes to every n-th case, among which dtypes, options and chunks change: all paths share the marks that tell them. */
+/* Whether this case tries this misuse: each comes to every n-th case. All paths share the marks by which a misuse is noticed, and dtypes, options and chunks
+ * differ among these cases. */
 static int is_in_turn(const pair *p, size_t misuse)
 {
     return (strlen(p->c->name) + misuse) % (size_t)flp_host_every() == 0;
@@ -264,7 +265,7 @@ int flp_host_forward_pair_check(flp_context *context, const flp_gradient_case *c
     pair p = { .c = c, .data = data, .message = message, .bytes = bytes };
     int done;
 
-    if (c->problem.forward.rows == 0) /* there is nothing to leave */
+    if (c->problem.forward.rows == 0) /* the forward leaves nothing */
         return 1;
     if (!flp_host_suite_succeeded(flp_linear_logp_backward_plan_create(context, &c->problem, &p.plan), message, bytes))
         return 0;

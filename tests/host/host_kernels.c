@@ -13,11 +13,11 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cross_entropy_cases.h" /* whose token loss a kernel may be of */
+#include "cross_entropy_cases.h" /* for their token loss, of which there may be a kernel */
 #include "jit/generator.h"
 
-/* The thread sanitizer's calls at each access are what the machine watches; its library is not linked. Templates of CUDA may name, where it
- * is never instantiated, what a kernel does not carry. */
+/* -fsanitize=thread makes the compiler insert a call at each memory access; the host machine implements these calls, and the sanitizer's library is not linked.
+ * -fpermissive: CUDA templates that are never instantiated may name what a kernel's source does not contain. */
 static const char default_flags[] = "-Og -g1";
 static const char compile_options[] = "-std=gnu++17 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fPIC -fpermissive -fno-exceptions "
                                       "-ffp-contract=off -w -shared -nostdlib";
@@ -59,7 +59,7 @@ static int fail(made_kernel *one, const char *format, const char *what)
     return 0;
 }
 
-/* 1 where the source is fit to compile: unchanged, or changed in its one place. */
+/* Applies the mutation, if there is one for this source. 0: its `from` occurs more than once. */
 static int mutate(made_kernel *one, flp_text *source)
 {
     char *place = mutation ? strstr(source->data, mutation->from) : NULL;
@@ -93,7 +93,7 @@ static void replace(flp_text *text, const char *old, const char *with)
     *text = changed;
 }
 
-/* Architectures whose kernels have the same text share the object: its names do not say for which of them it was emitted. */
+/* Removes the architecture from the names in a source, so that architectures whose kernels have the same text share the object. */
 static void leave_out_architecture(flp_text *text, const char *variant)
 {
     char name[64];
@@ -116,7 +116,7 @@ static int write_source(const char *part, const flp_text *source)
     return file && fclose(file) == 0 && done;
 }
 
-/* Gives part's file with the ending to path; path NULL: to nobody. */
+/* Renames part's file with this ending to path's; path NULL: removes it. */
 static int hand_over(const char *part, const char *path, const char *ending)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -126,8 +126,8 @@ static int hand_over(const char *part, const char *path, const char *ending)
     return (path ? rename(from, to) : unlink(from)) == 0;
 }
 
-/* path: without its ending. Another process or thread may do the same: files are renamed when they are whole. One call of the compiler does it all, and
- * the program's own libraries serve: there are a thousand kernels. */
+/* Compiles a source to path.so. Another process or thread may do the same at the same time, so files are renamed when they are complete. There are a thousand
+ * kernels: one call of the compiler does it all, and the libraries of this program serve for the object. */
 static int compile(made_kernel *one, const char *path, const flp_text *source)
 {
     static const char script[] = "part='%s'; %s %s %s -o \"$part.so\" \"$part.cpp\" 2>\"$part.log\" || { grep -m 3 error \"$part.log\" >&2; exit 1; }";
@@ -166,7 +166,7 @@ static int load(made_kernel *one, const char *object, const flp_manifest *manife
     return kernel->body && kernel->parameter_bytes ? 1 : fail(one, "%s", dlerror());
 }
 
-/* $FUSEDLOGP_HOST_KERNELS, else the user's own folder: no program leaves files in the tree that it is run from. */
+/* $FUSEDLOGP_HOST_KERNELS, else a folder in the user's cache, so that no program leaves files in the tree from which it is run. */
 static void append_directory(flp_text *path)
 {
     const char *set = setting("FUSEDLOGP_HOST_KERNELS", NULL), *cache = setting("XDG_CACHE_HOME", NULL), *home = setting("HOME", NULL);
@@ -179,7 +179,7 @@ static void append_directory(flp_text *path)
         flp_text_append(path, "tests/host/kernels");
 }
 
-/* The name of a shared object says what it was made from and how. */
+/* Compiles, if necessary, and loads a kernel. The name of its shared object is a digest of the source, the compiler and its options. */
 static int make_object(made_kernel *one, const flp_text *source, const flp_manifest *manifest, const char *symbol)
 {
     flp_text directory = { 0 }, key = { 0 }, path = { 0 }, object = { 0 };
@@ -226,7 +226,7 @@ static void build(const char *variant, made_kernel *one)
     flp_text_free(&symbol);
 }
 
-/* "linear_logp.bf16.sm_90a" is flp_linear_logp_bf16_sm_90a. */
+/* The kernel's name: "linear_logp.bf16.sm_90a" becomes flp_linear_logp_bf16_sm_90a. */
 static void name_of(const char *variant, char *name, size_t bytes)
 {
     snprintf(name, bytes, "flp_%s", variant);

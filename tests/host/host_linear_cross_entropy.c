@@ -22,7 +22,7 @@ static int is_small(const flp_cross_entropy_case *c)
 #define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
 #define ALL_F32 .grad_hidden = FLP_F32, .grad_weight = FLP_F32
 
-/* The kernels' own: likely targets, with and without saved exponentials. */
+/* More cases for the kernels alone: likely targets, with and without saved exponentials. */
 static const flp_cross_entropy_case kernels_own[] = {
     { .gradient = { .name = "likely targets, f32",
                     .problem = { ALL_F32 },
@@ -104,7 +104,7 @@ static void list_buffers(const flp_cross_entropy_case_data *data, flp_host_memor
         flp_host_memory_add(memory, data->own[role].base, data->own[role].offset, data->own[role].data_bytes);
 }
 
-/* The derivatives by the logits are kept in the dtype of the inputs. */
+/* The kernels keep the derivatives by the logits in the dtype of the inputs. */
 static double dlogit_roundoff(flp_dtype dtype)
 {
     return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;

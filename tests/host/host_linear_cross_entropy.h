@@ -3,9 +3,9 @@
 #define FLP_TESTS_HOST_LINEAR_CROSS_ENTROPY_H
 #include "cross_entropy_cases.h"
 
-/* Where it is set, each plan passes through it before it is executed. */
+/* If it is set, it is called with each plan before the plan is executed, and may change it. */
 extern void (*flp_host_linear_cross_entropy_planned)(flp_plan *plan);
 
-/* As flp_host_family.run; by a plan of so many rows, no fewer than the case's. */
+/* As flp_host_family.run, by a plan for plan_rows rows, which are not fewer than the case's. */
 int flp_host_linear_cross_entropy_run(flp_context *context, const flp_cross_entropy_case *c, int64_t plan_rows, char *message, size_t bytes);
 #endif

@@ -26,7 +26,7 @@ static void list_buffers(const flp_case_data *data, flp_host_memory *memory)
         flp_host_memory_add(memory, data->buffer[role].base, data->buffer[role].offset, data->buffer[role].data_bytes);
 }
 
-/* Read, the counts begin anew on their other side. */
+/* Reading a plan's counts resets them and switches to the other one of two buffers: so a second execution must give the same counts. */
 static int counts_again(flp_plan *plan, const flp_linear_logp_args *args, const flp_reference *reference, char *message, size_t bytes)
 {
     return reference->bad_count == 0 || (flp_host_suite_succeeded(flp_linear_logp_execute(plan, args), message, bytes) &&
@@ -79,7 +79,7 @@ int flp_host_linear_logp_run(flp_context *context, const flp_case *c, char *mess
     return done;
 }
 
-/* Over a long D the machine's tensor cores, which truncate each sum, lose twice what real ones were measured to lose (gen/kernels/tile_config.lua). */
+/* Not a long D: the host machine's tensor cores truncate each sum, and lose twice as much as was measured on real ones (gen/kernels/tile_config.lua). */
 static int is_small(const flp_case *c)
 {
     const flp_linear_logp_problem *p = &c->problem;

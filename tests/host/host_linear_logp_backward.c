@@ -23,7 +23,7 @@ static int is_small(const flp_gradient_case *c)
 #define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
 #define ALL_F32 .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32
 
-/* The kernels' own: likely targets, whose logp they know; logits far from 0, behind their forward; one infinite upstream gradient. */
+/* More cases for the kernels alone: likely targets whose logp is given; logits far from 0, after their forward; one infinite upstream gradient. */
 static const flp_gradient_case kernels_own[] = {
     { .name = "likely targets, f32",
       .gives_logp = 1,
@@ -123,13 +123,13 @@ static void list_buffers(const flp_gradient_case_data *data, flp_host_memory *me
         flp_host_memory_add(memory, data->own[role].base, data->own[role].offset, data->own[role].data_bytes);
 }
 
-/* The derivatives by the logits are kept in the dtype of the inputs. */
+/* The kernels keep the derivatives by the logits in the dtype of the inputs. */
 static double dlogit_roundoff(flp_dtype dtype)
 {
     return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
 }
 
-/* With its forward, in memory that stays between the two. */
+/* Executes the forward, then the backward, in the same workspace. */
 static flp_status execute_both(const flp_gradient_case *c, flp_plan *plan, const flp_linear_logp_backward_args *given)
 {
     const size_t output_bytes = (size_t)(3 * given->rows + 1) * sizeof(float), alignment = 256;
@@ -155,7 +155,7 @@ static flp_status execute_both(const flp_gradient_case *c, flp_plan *plan, const
     return status;
 }
 
-/* The backward of a plan with its forward leaves the counting to that. */
+/* Each bad target must have been counted once: with_forward, the forward counts them and the backward does not. */
 static int check_target_errors(const flp_gradient_case *c, flp_plan *plan, const flp_linear_logp_backward_args *args, char *message, size_t bytes)
 {
     const flp_linear_logp_problem *forward = &c->problem.forward;
@@ -187,14 +187,14 @@ static int execute(flp_context *context, const flp_gradient_case *c, const flp_l
 
 /* ---- bits ---- */
 
-enum { FIRST_OF_PART = 8 }; /* rows of 16 bits are aligned as the first; in the products each stands in another place */
+enum { FIRST_OF_PART = 8 }; /* 16-bit rows from there on are aligned like the first; in the products' tiles each is at another place */
 
 static const float *advance(const float *values, int64_t rows)
 {
     return values ? values + rows : NULL;
 }
 
-/* The arguments of `rows` rows from FIRST_OF_PART on. */
+/* The arguments for `rows` rows from FIRST_OF_PART on. */
 static flp_linear_logp_backward_args args_of_part(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *all, int64_t rows)
 {
     const int64_t first = FIRST_OF_PART;
@@ -214,7 +214,8 @@ static flp_linear_logp_backward_args args_of_part(const flp_linear_logp_backward
     return args;
 }
 
-/* In fp16 the factor, and with a filter the blocks, follow all rows; with a budget the chunks follow the problem's rows. */
+/* Whether a row's grad_hidden does not depend on the other rows. In fp16 the factor does, with a filter its blocks do, and with a budget the chunks depend on
+ * the problem's rows. */
 static int has_bits_of_its_own(const flp_gradient_case *c)
 {
     const flp_linear_logp_backward_problem *p = &c->problem;
@@ -223,7 +224,7 @@ static int has_bits_of_its_own(const flp_gradient_case *c)
            !(p->accumulate & FLP_ACCUMULATE_HIDDEN) && p->forward.rows > FIRST_OF_PART + 1;
 }
 
-/* A plan of some of the rows, run on these alone, leaves grad_hidden as it was. */
+/* Computes grad_hidden of some of the rows again, by a plan for these alone: its bits must be the same. */
 static int check_part(flp_context *context, const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_linear_logp_backward_args *all,
                       char *message, size_t bytes)
 {
@@ -264,7 +265,7 @@ int flp_host_linear_logp_backward_run_data(flp_context *context, const flp_gradi
     return done;
 }
 
-/* What goes beyond the gradients, of data that hold them. */
+/* The checks other than that of the gradients, which data has already. */
 static int check_more(flp_context *context, const flp_gradient_case *c, flp_gradient_case_data *data, char *message, size_t bytes)
 {
     flp_host_memory memory = { 0 };

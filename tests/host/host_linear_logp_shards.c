@@ -1,5 +1,5 @@
-/* Shards of the vocabulary on the host device: cases of linear_logp, of its backward and of linear_cross_entropy, each cut in one of the ways of
- * tests/shards.h. */
+/* Shards of the vocabulary on the host device: cases of linear_logp, its backward and linear_cross_entropy, each of which is cut into shards in one of the ways
+ * of tests/shards.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int is_small(const flp_linear_logp_problem *p, double most)
     return (double)p->rows * (double)p->hidden * (double)p->vocab < most && p->hidden <= 1024 && p->rows > 0;
 }
 
-/* The tile kernels are those of the cases without shards: of these, every fifth, by which each cutting meets all dtypes; all where all run. */
+/* Unless all cases run, every fifth one does, by which each way to cut meets all dtypes: the tile kernels are those of the cases without shards. */
 static int is_taken(int index)
 {
     return flp_host_every() == 1 || index % 5 == 0;
@@ -100,7 +100,7 @@ static flp_status run_shards(flp_context *context, const flp_linear_logp_problem
     return status;
 }
 
-/* By a plan, whose bad targets can be asked for. */
+/* Merges by a plan, which has counts of bad targets. */
 static int merge(flp_context *context, const flp_case *c, const flp_case_data *data, const flp_reference *reference, const flp_cutting *cutting,
                  const flp_linear_logp_merge_args *args, char *message, size_t bytes)
 {
@@ -199,7 +199,7 @@ static void compile_gradients(flp_context *context, int index)
         flp_plan_destroy(plan);
 }
 
-/* grad_hidden when its event was recorded, by which time it is complete. The workspace's event comes behind. */
+/* A copy of grad_hidden at the time when its event is recorded, by which it must be complete. (The workspace's event is recorded later.) */
 static struct {
     const float *grad_hidden;
     float *then;
@@ -224,7 +224,8 @@ static int64_t grad_weight_bytes(const flp_linear_logp_backward_problem *shard)
     return shard->grad_weight == FLP_NONE || shard->forward.vocab == 0 ? 0 : ((rows - 1) * stride + columns) * flp_dtype_bytes(shard->grad_weight);
 }
 
-/* A shard whose grad_hidden an exchange would begin with at its event. alike: compared by its bits with a call without one. */
+/* Runs a shard's backward with an event after which an exchange of grad_hidden could begin, and checks that grad_hidden is complete then. alike: 1: the
+ * gradients must also have the bits of a call without an event. */
 static flp_status run_with_event(flp_context *context, const flp_linear_logp_backward_problem *shard, const flp_linear_logp_backward_args *given, int alike)
 {
     const size_t bytes = shard->grad_hidden != FLP_NONE ? (size_t)(given->rows * shard->forward.hidden) * sizeof(float) : 0;
@@ -272,7 +273,7 @@ static flp_status run_backward_shards(flp_context *context, const flp_linear_log
     float *parts = allocate(&memory, cutting->ranks * part);
     flp_status status = FLP_OK;
 
-    whole.memory_budget = 0; /* a whole's may be too small for a shard */
+    whole.memory_budget = 0; /* that of the whole problem may be too small for a shard */
     for (int rank = 0; status == FLP_OK && rank < cutting->ranks; rank++) {
         const flp_linear_logp_backward_problem shard = flp_shard_backward_of(&whole, cutting, rank);
         const flp_linear_logp_backward_args of_shard = flp_shard_backward_args(&whole, args, &shard, parts + rank * part);
@@ -320,7 +321,7 @@ typedef struct {
 static loss_case *loss_cases;
 static int loss_count;
 
-/* Beside the table's: targets so likely that lse alone does not tell how far they are from certain. */
+/* One case more than in the table: targets so likely that lse alone does not tell how far from certain they are. */
 static const flp_cross_entropy_case likely = { .gradient = { .name = "likely targets, f32",
                                                              .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32 },
                                                              .forward = { .values = FLP_CASE_INTEGERS,

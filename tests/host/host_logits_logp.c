@@ -6,7 +6,8 @@
 #include "host/host_suite.h"
 #include "logits_cases.h"
 
-/* More rows than blocks run side by side: a block, or a cluster, takes one row after the other. And one row, which a cluster shares. */
+/* More rows than blocks run at the same time, so that a block, or a cluster, takes one row after the other; and a single row, which the blocks of a cluster
+ * share. */
 static const flp_logits_case more[] = {
     { .name = "many rows of one warp", .problem = { .dtype = FLP_BF16, .rows = 301, .vocab = 100, .argmax = 1 } },
     { .name = "many rows of two warps", .rows = FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F16, .rows = 61, .vocab = 3000, .entropy = 1 } },
@@ -15,7 +16,7 @@ static const flp_logits_case more[] = {
       .problem = { .dtype = FLP_BF16, .rows = 19, .vocab = 10248, .entropy = 1 } },
     { .name = "many rows of two blocks", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_F32, .rows = 11, .vocab = 16384, .entropy = 1 } },
     { .name = "many rows of four blocks", .problem = { .dtype = FLP_BF16, .rows = 9, .vocab = 50257 } },
-    /* Of an index, so that a row and its gradients begin at other places within a vector. */
+    /* Indexed rows, so that a row and its gradients begin at different places within a vector. */
     { .name = "many indexed rows of one block, odd",
       .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_IGNORED | FLP_LOGITS_UNEVEN,
       .problem = { .dtype = FLP_BF16, .rows = 9, .vocab = 20483, .entropy = 1 } },

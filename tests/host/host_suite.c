@@ -1,4 +1,4 @@
-/* Gathers the families' cases, compiles their kernels side by side, and runs them. */
+/* Gathers the families' cases, compiles their kernels in parallel, and runs them. */
 #include "host/host_suite.h"
 
 #include <fnmatch.h>
@@ -35,7 +35,7 @@ typedef struct {
 
 static flp_context *context;
 static suite_case *cases;
-static int case_count, all_count; /* those that run, of so many */
+static int case_count, all_count; /* of the cases that run, and of all that match */
 static atomic_int next_case;
 
 flp_context *flp_host_suite_start(int compute_capability)
@@ -94,7 +94,7 @@ int flp_host_suite_check_target_errors(flp_plan *plan, int64_t wanted_count, int
     return 0;
 }
 
-/* $FUSEDLOGP_HOST_CASES: a pattern of the shell that the names of the cases match; unset: all. */
+/* Whether a case's name matches the shell pattern $FUSEDLOGP_HOST_CASES; unset: all do. */
 static int is_wanted(const char *name)
 {
     const char *pattern = getenv("FUSEDLOGP_HOST_CASES");
@@ -117,8 +117,8 @@ static int is_like(const char *name, const char *const *patterns)
     return 0;
 }
 
-/* Cases of a kernel that each path has written anew (the forward that leaves saved exponentials), and where kernels hand each other most. They are the
- * longest: where only some cases run, each runs on one of the two paths. */
+/* Cases of a kernel that is written separately for each path (the forward that leaves saved exponentials), and cases in which kernels hand most over to each
+ * other. They take longest: if only some cases run, each of these runs on one of the two paths. */
 static int is_special(const char *name, int index, int share)
 {
     static const char *const patterns[] = { "*: saved exponentials*", "*: forward too*", "*scratch*", "*targets*", "*odd length*", NULL };
@@ -126,7 +126,8 @@ static int is_special(const char *name, int index, int share)
     return is_like(name, patterns) && (flp_host_every() == 1 || (index + (share > 1)) % 2 == 0);
 }
 
-/* Long, and of what other cases come to: of long walks those of the 16-bit types; of the chunks of rows, which are the same on each path, Hopper's and some. */
+/* Long cases that are left out if only some run, because others test the same: long walks in fp32, which those of the 16-bit types are for; and on the portable
+ * path most cases with chunks of rows, which are the same on each path. */
 static int is_spared(const char *name, int index, int share)
 {
     static const char *const long_walks[] = { "f32 n8 d64 v50257 *", "f32 n1 d512 v5003 *", NULL }, *const chunks[] = { "*rows in chunks*", NULL };
@@ -134,7 +135,7 @@ static int is_spared(const char *name, int index, int share)
     return flp_host_every() > 1 && (is_like(name, long_walks) || (share > 1 && index % share != 0 && is_like(name, chunks)));
 }
 
-/* A shape of a grid of 3 dtypes and 2 layouts runs for every other of them, fp32 with one layout and the 16-bit types with both. */
+/* Of the grid of 3 dtypes and 2 layouts of a shape, every other case runs if only some do: fp32 with one layout, and the 16-bit types together with both. */
 static int is_in_turn(const char *name, int index)
 {
     const int is_of_grid = strstr(name, " [V, D]") != NULL || strstr(name, " [D, V]") != NULL;
@@ -142,8 +143,9 @@ static int is_in_turn(const char *name, int index)
     return !is_of_grid || flp_host_every() == 1 || (index + index / 2) % 2 == 0;
 }
 
-/* The first family runs whole, of the others one case in `share`; the grid takes turns in that too. Where only some run, one in so many of that share: they
- * are spread over a family, whose neighbours differ in one option. The launches of cross-entropy are a gradient's: there one case in twice as many. */
+/* Whether a case runs. The first family runs as a whole, and of the others one case in `share`. If only some cases run, $FUSEDLOGP_HOST_EVERY = n, the first
+ * family runs its part of the grid, and the others one case in n of their share; linear_cross_entropy one in 2 n, because its launches are mostly those of the
+ * backward. The cases are spread over a family, since neighbours differ in one option only. */
 static int is_in_share(int family, int index, int share)
 {
     const flp_host_family *cases_of = families[family].family;
@@ -160,7 +162,7 @@ static int is_in_share(int family, int index, int share)
 
 static void collect_cases(int share, unsigned parts)
 {
-    uint64_t seed = 0; /* a case's does not depend on which others run */
+    uint64_t seed = 0; /* a case's seed does not depend on which other cases run */
     int all = 0;
 
     for (int i = 0; i < FAMILIES; i++)
@@ -198,7 +200,7 @@ static void compile_all(void)
         pthread_join(threads[i], NULL);
 }
 
-/* One interleaving, another for each case; or those of the seeds 0 .. $FUSEDLOGP_HOST_SEEDS - 1. */
+/* Runs a case with an interleaving of its own or, if $FUSEDLOGP_HOST_SEEDS is set, with those of the seeds 0 .. $FUSEDLOGP_HOST_SEEDS - 1. */
 static void a_case_is_right(void **state)
 {
     const suite_case *c = *state;

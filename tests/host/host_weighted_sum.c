@@ -1,4 +1,4 @@
-/* weighted_sum on the host device, both directions: the cases of tests/weighted_sum_cases.h. */
+/* weighted_sum and its backward on the host device: the cases of tests/weighted_sum_cases.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ typedef struct {
 static weighted_run *runs;
 static int run_count;
 
-/* Takes every other row count of the many sizes around vectors and teams. */
+/* Of the many sizes around vectors and teams, only some of those with many rows are taken. */
 static int is_small(int index, const flp_weighted_case *c)
 {
     const flp_weighted_sum_problem *p = &c->problem.forward;

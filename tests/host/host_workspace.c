@@ -1,4 +1,4 @@
-/* The lives of a workspace's parts, from the steps that executions go through. */
+/* The lifetimes of a workspace's parts, from the steps of the executions. */
 #include "host/host_workspace.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { WORKSPACES = 16 };
 
-/* One that has been in use: how it was laid out, the last step, and what lived then. */
+/* A workspace that has been used: its layout, the last step, and which parts were alive in that. */
 typedef struct {
     flp_workspace layout;
     int step;
@@ -41,7 +41,7 @@ static void fill_with_garbage(const flp_workspace *workspace, int part)
     memset(flp_workspace_at(workspace, part), 0xff, (size_t)workspace->part[part].bytes);
 }
 
-/* Nothing lives in memory that was laid out otherwise before. */
+/* The state of a workspace. If its memory is new or had another layout before, no part is alive. */
 static workspace_state *find_state(const flp_workspace *workspace, int step)
 {
     workspace_state *found = NULL;
@@ -58,7 +58,8 @@ static workspace_state *find_state(const flp_workspace *workspace, int step)
     return found;
 }
 
-/* From the step before, forward or back to where a loop or a call begins: what lived when that began goes on, what is inside begins anew. */
+/* Whether a part that was alive stays alive in this step. If the step is not after the last one, a loop or a call begins again: a part stays alive only if its
+ * lifetime began before this step, and others begin anew. */
 static int goes_on(const workspace_state *state, const flp_workspace_part *part, int index, int step)
 {
     return state->lives[index] && part->first <= step && step <= part->last && (step > state->step || part->first < step);

@@ -1,8 +1,8 @@
-/* Runs one problem's kernels on the host machine with random data and compares with fp64: something to point a debugger at.
+/* Runs the kernels of one problem on the host machine (the GPU simulator) with random data, and compares with fp64. Meant to be run under a debugger.
  *
  * usage: run_kernel PROBLEM [sm_90a | sm_80] [SEED]     e.g. run_kernel linear_logp:bf16:n33:d72:v300:argmax
  *
- * The templates are those of $FUSEDLOGP_SOURCE_DIR, else of the current folder where it is a source tree, else those embedded in the program. */
+ * The templates are those of $FUSEDLOGP_SOURCE_DIR, else of the current folder if that is a source tree, else those embedded in the program. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "host/host_linear_logp.h"
 #include "host/host_suite.h"
 
-/* An edited template counts where one edits it. Says which count, since an edit that is not seen looks like one without effect. */
+/* Uses the templates of the current folder if it is a source tree, so that edits take effect, and prints which are used: else an edit of other ones would seem
+ * to have no effect. */
 static void choose_templates(void)
 {
     char folder[PATH_MAX];

@@ -1,5 +1,5 @@
-/* Each kernel multiplies its products once by the correction of the tensor cores' truncation: where that is 2 and hidden half of what it was, all
- * comes out as before. */
+/* Each kernel multiplies its products exactly once by the factor that corrects the tensor cores' truncation: if the factor is changed to 2 and hidden is
+ * halved, the results stay the same. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "host/host_suite.h"
 #include "runtime/fake_cmocka.h"
 
-/* D is 64 in all of them. */
+/* The factor for D = 64, which all cases have. */
 static const flp_host_mutation doubled = { "correction = 1.0f + 64 * 0x1p-30f", "correction = 2" };
 
 #define BF16 .dtype = FLP_BF16, .rows = 33, .hidden = 64, .vocab = 300
@@ -78,7 +78,7 @@ static void the_forward_applies_it_once(void **state)
     }
 }
 
-/* grad_weight is a product of hidden itself, so it is left out. */
+/* grad_weight is left out: it is a product with hidden itself, which is halved. */
 static void the_backward_applies_it_once(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The host machine finds what is wrong: kernels with one mistake each, and the rule that has to be named. */
+/* The host machine finds mistakes in kernels: each test changes a kernel's source in one place, and expects the message that names the broken rule. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,23 +9,23 @@
 #include "host/host_suite.h"
 #include "runtime/fake_cmocka.h"
 
-/* Kernels of each family, small; bf16 but where it says f32. */
+/* Small problems for kernels of each family, in bf16 unless f32 is said. */
 typedef enum {
     FEW_ROWS,    /* sm_90a, one consumer warpgroup */
     ONE_TILE,    /* the same, with fewer steps than stages */
-    MORE_ROWS,   /* sm_90a, two */
-    CLUSTER,     /* sm_90a, two blocks a cluster, multicast; [D, V], without which warpgroups would take turns */
-    TURNS,       /* sm_90a, two that take turns */
-    COLUMNS,     /* sm_90a, weight [D, V] */
+    MORE_ROWS,   /* sm_90a, two consumer warpgroups, cooperative schedule */
+    CLUSTER,     /* sm_90a, clusters of two blocks, multicast; a weight [D, V], since with [V, D] the schedule would be ping-pong */
+    TURNS,       /* sm_90a, two consumer warpgroups, ping-pong schedule */
+    COLUMNS,     /* sm_90a, a weight [D, V] */
     SPLIT,       /* sm_90a, f32 as two tf32 parts */
-    SPLIT_TURNS, /* ... by two warpgroups */
+    SPLIT_TURNS, /* the same with two consumer warpgroups */
     NEGATIVE,    /* sm_90a, all logits negative, argmax */
     PORTABLE,    /* sm_80 */
     PORTABLE_NEGATIVE,
     PORTABLE_COLUMNS,
     GRADIENTS,      /* sm_90a, the backward's products and what they store */
-    GRADIENT_TILES, /* ... several tiles a block */
-    SAVES_EXP,      /* sm_90a, the same from what the forward leaves; all rows overflow */
+    GRADIENT_TILES, /* the same with several tiles a block */
+    SAVES_EXP,      /* sm_90a, the backward with the saved exponentials of its forward; all rows overflow */
     SAVE_EXP_TILES,
     PORTABLE_SAVE_EXP
 } kernel_case;
@@ -70,7 +70,7 @@ typedef struct {
     const char *name;
     kernel_case where;
     flp_host_mutation mutation;
-    const char *rules[2]; /* a part of the message: by the interleaving, one or the other */
+    const char *rules[2]; /* parts of the message: which of the two depends on the interleaving */
 } mistake;
 
 static const mistake mistakes[] = {
@@ -284,7 +284,7 @@ static int run_gradients(flp_context *context, const flp_case *forward, int with
     return flp_host_linear_logp_backward_run(context, &c, message, bytes);
 }
 
-/* With and without the mistake, in the same interleavings. */
+/* Runs a mistake's problem with a mutation, or with none, in the same interleavings. */
 static int run(const mistake *one, const flp_host_mutation *mutation, uint64_t seed, char *message, size_t bytes)
 {
     flp_case c = kernel_cases[one->where].c;
@@ -306,7 +306,7 @@ static int run(const mistake *one, const flp_host_mutation *mutation, uint64_t s
     return done;
 }
 
-/* The same for all mistakes of a case: it runs once. */
+/* Without a mistake the problem must be right. All mistakes of a problem share this run. */
 static void check_without_mistakes(const mistake *one, uint64_t seed)
 {
     static int is_right[KERNEL_CASES][SEEDS];

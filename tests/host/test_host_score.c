@@ -1,4 +1,4 @@
-/* fusedlogp score on the GPU path, with the host machine for a device: memory, chunks, results, and every driver call that fails. */
+/* fusedlogp score on the GPU path, with the host machine as its device: memory, chunks, results, and failures of each driver call. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 enum { ROWS = 70, HIDDEN = 64, VOCAB = 300, IGNORED = 9 };
 
-/* Both sides promise 1e-6 of fp64, relative to the larger of |value| and 1. */
+/* Both sides promise an error of 1e-6 against fp64, relative to the larger of |value| and 1. */
 #define TOLERANCE 2e-6
 
 static char *directory;
@@ -30,7 +30,7 @@ static float next_value(void)
     return (float)(int)(random_state >> 24) / 256 - 0.5f; /* exact in every type, and logits of a few units */
 }
 
-/* columns 0: a vector. */
+/* columns: 0: the array is a vector. */
 static void write_npy(const char *name, flp_dtype dtype, int rows, int columns, const void *data)
 {
     static const char *const descr[] = { [FLP_BF16] = "<V2", [FLP_F32] = "<f4", [FLP_I32] = "<i4", [FLP_I64] = "<i8" };
@@ -111,7 +111,7 @@ static const char *path_of(const char *name)
     return fake_directory_path(directory, name);
 }
 
-/* Every result is asked for. */
+/* Options that request every result. */
 static flp_score_options linear(const char *hidden, const char *weight, const char *target)
 {
     return (flp_score_options){ .hidden = path_of(hidden),
@@ -140,7 +140,7 @@ static flp_score_options logits(void)
                                 .quiet = 1 };
 }
 
-/* Nothing of the device stays behind, however it ended. */
+/* Scores, and asserts that no device memory or module is left, even after a failure. */
 static flp_status score(const flp_score_options *options, flp_score_result *result)
 {
     flp_score_inputs inputs;
@@ -171,7 +171,7 @@ static void assert_near(const char *what, const float *wanted, const float *got)
     }
 }
 
-/* As the CPU path says, and by the kernels of `path`. */
+/* The results must be those of the CPU path, and come from the kernels of `path`. */
 static void assert_as_on_the_cpu(flp_score_options options, const char *path)
 {
     flp_score_result got, wanted;
@@ -276,10 +276,10 @@ static void no_rows_are_no_work(void **state)
     flp_score_run_free(&result);
 }
 
-/* Weight and bias, and what a row takes of the device: its hidden state, its target and the four results. */
+/* Device memory of weight and bias; and of a row: its hidden state, its target and the four results. */
 enum { FIXED_BYTES = VOCAB * HIDDEN * 2 + VOCAB * 4, ROW_BYTES = HIDDEN * 2 + 4 + 4 * 4 };
 
-/* So much that seven eighths of it hold the weight and so many rows. */
+/* Device memory of which seven eighths have room for the weight and so many rows. */
 static size_t memory_for(int64_t rows)
 {
     return (size_t)((FIXED_BYTES + rows * ROW_BYTES + 6) / 7 * 8);
@@ -312,7 +312,7 @@ static void the_chunk_is_what_fits_beside_the_weight(void **state)
     inputs.problem.rows = (int64_t)1 << 28;
     fake_driver.memory_bytes = (size_t)80 << 30;
     assert_succeeds(flp_score_gpu_chunk(&gpu, &inputs, 0, &rows));
-    assert_int_equal(65536, rows); /* more are no faster */
+    assert_int_equal(65536, rows); /* larger chunks are no faster */
     flp_score_gpu_close(&gpu);
     flp_score_gpu_close(&gpu);
     flp_score_inputs_close(&inputs);
@@ -339,14 +339,14 @@ static void little_memory_takes_more_chunks(void **state)
 
 static int failing, failing_call, calls_seen;
 
-/* Arms the failure of the call that comes next. */
+/* Called at each driver call: makes the next one fail, if it is call number failing_call of the function. */
 static void count_call(int function)
 {
     if (function == failing && ++calls_seen == failing_call - 1)
         fake_driver_fail(failing, CUDA_ERROR_OUT_OF_MEMORY, 1);
 }
 
-/* Each call of each function that score makes fails once, from the first to the last. */
+/* Makes each driver call of a run fail once, one run for each. */
 static void every_driver_call_that_fails_is_told_and_leaves_nothing(void **state)
 {
     static const struct {
@@ -368,7 +368,7 @@ static void every_driver_call_that_fails_is_told_and_leaves_nothing(void **state
 
     (void)state;
     options.chunk_rows = 32;
-    options.backend = FLP_BACKEND_SM90A; /* auto goes on without a driver */
+    options.backend = FLP_BACKEND_SM90A; /* "auto" would go on without a driver */
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         for (int call = 1; call <= functions[i].least; call++) {
             flp_score_result result;
@@ -400,7 +400,7 @@ static void a_device_that_is_not_there_is_named(void **state)
     flp_score_run_free(&result);
 }
 
-/* The CPU then works on the files' own memory, so that the device's is given back before. */
+/* The CPU path computes from the mapped files, so no device memory is allocated and the context is released before. */
 static void a_device_without_kernels_leaves_the_cpu(void **state)
 {
     flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
@@ -420,7 +420,7 @@ static void a_device_without_kernels_leaves_the_cpu(void **state)
     flp_score_run_free(&result);
 }
 
-/* A GPU without a compiler and without prebuilt kernels: no result, and one message, which says what to do. */
+/* On a GPU without NVRTC and without prebuilt kernels there is no result, and a single message that says what to do. */
 static void without_nvrtc_it_says_once_what_to_install(void **state)
 {
     char *argv[] = { "fusedlogp score",          "--hidden", (char *)path_of("bf16.npy"), "--weight", (char *)path_of("weight-bf16.npy"), "--target",
@@ -448,7 +448,7 @@ static void without_nvrtc_it_says_once_what_to_install(void **state)
 
 static char *changed;
 
-/* Somebody writes to an input while the device computes. */
+/* Changes the time of an input file while the device computes. */
 static void change_input(int function)
 {
     const struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };

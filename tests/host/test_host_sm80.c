@@ -1,5 +1,5 @@
-/* The portable kernels, as an Ampere GPU runs them, on the host machine. Behind linear_logp's, most are the same templates as on Hopper: there
- * a third of the cases will do, and all that leave saved exponentials. */
+/* The portable kernels, as an Ampere GPU runs them, on the host machine. Except for linear_logp's forward, most of their templates are Hopper's, too: there a
+ * third of the cases suffices, and all with saved exponentials. */
 #include "host/host_suite.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The kernels that a Hopper GPU runs, on the host machine: of the operators behind linear_logp. */
+/* The kernels that a Hopper GPU runs, on the host machine: those of the operators other than linear_logp and its backward. */
 #include "host/host_suite.h"
 
 int main(void)

@@ -1,4 +1,5 @@
-/* What decides on a row's bits for any number of rows, with the host machine for a device: rows of two buckets, whose kernels differ, have the same bits. */
+/* Tunings that decide on a row's bits hold for any number of rows: with the host machine as the device, rows of two buckets, whose kernels differ, have the
+ * same bits. Also checks each kind of candidate of a tuning. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,8 @@ static void make_context(unsigned flags)
     assert_succeeds(flp_context_create(&options, &context));
 }
 
-/* That of a problem's record of this machine; without its rows: that decides. hint: the operator's. */
+/* Publishes a record of this machine with a tuning of a problem. A problem text without rows makes a record that decides on a row's bits. hint: the
+ * operator's. */
 static void publish(const char *problem, const char *hint, const char *tuning)
 {
     char with_rows[FLP_PROBLEM_TEXT_BYTES], kernels[FLP_PLAN_KERNELS_BYTES];
@@ -116,7 +118,7 @@ typedef struct {
     float logp[MANY], entropy[MANY];
 } scores;
 
-/* Scores so many rows by a plan of so many. wanted: part of its tile's variant. */
+/* Scores so many rows by a plan for so many. wanted: a part of the name of the variant that it must use. */
 static void score(int64_t rows, const char *wanted, scores *result)
 {
     const flp_linear_logp_problem problem = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .entropy = 1 };
@@ -156,7 +158,7 @@ static void rows_of_two_numbers_of_rows_have_the_same_bits(void **state)
     score(MANY, ".bv64.", &many);
     assert_memory_equal(few.logp, many.logp, FEW * sizeof(float));
     assert_memory_equal(few.entropy, many.entropy, FEW * sizeof(float));
-    assert_memory_not_equal(before.entropy, many.entropy, MANY * sizeof(float)); /* what is decided changes bits */
+    assert_memory_not_equal(before.entropy, many.entropy, MANY * sizeof(float)); /* the tuning changes bits */
     for (int i = 0; i < MANY; i++)
         if (!(before.logp[i] < 0 && fabsf(many.logp[i] - before.logp[i]) < 1e-4f && fabsf(many.entropy[i] - before.entropy[i]) < 1e-4f))
             fail_msg("row %d: %.9g, and %.9g with other bits", i, (double)before.logp[i], (double)many.logp[i]);
@@ -167,8 +169,8 @@ static const char *tuning_of(const flp_tune_target *target, int candidate)
     return flp_tune_target_candidate(target, candidate)->tuning;
 }
 
-/* Its kernel runs, with few rows and with all, and agrees with the reference and the base. What is timed are the same calls with all rows once more: the
- * base's will do. */
+/* A candidate's kernel runs, with few rows and with all, and agrees with the reference and the base. Timing repeats the calls with all rows, so only the base
+ * is timed. */
 static void assert_sound(flp_tune_target *target, int candidate)
 {
     double seconds;
@@ -200,7 +202,7 @@ static void a_target_begins_with_what_was_decided(void **state)
     assert_sound(made, 1);
     assert_succeeds(flp_tune_target_join(made, (const int[]){ 1 }, 1, &joined));
     assert_string_equal(tuning_of(made, 1), tuning_of(made, joined));
-    assert_succeeds(flp_tune_target_add(made, "", &without)); /* has other bits, and agrees */
+    assert_succeeds(flp_tune_target_add(made, "", &without)); /* has other bits, but agrees with the reference */
     assert_sound(made, without);
     assert_succeeds(flp_tune_target_identify(made, without, &identity));
     assert_contains(identity.numerics, ".bv168.");
@@ -217,13 +219,13 @@ static void a_target_alone_has_what_is_added(void **state)
     make_context(0);
     assert_succeeds(flp_tune_target_create(context, &flp_linear_logp_calls, &problem, &(flp_tune_target_options){ .alone = 1 }, &made));
     assert_int_equal(1, flp_tune_target_count(made));
-    assert_succeeds(flp_tune_target_add(made, "tile.bv=64,tile.s=264", &added)); /* more splits than the default: more of a workspace */
+    assert_succeeds(flp_tune_target_add(made, "tile.bv=64,tile.s=264", &added)); /* more splits than the default, so a larger workspace */
     assert_int_equal(FLP_ROLE_TILE, flp_tune_target_candidate(made, added)->role);
     assert_sound(made, added);
     flp_tune_target_destroy(made);
 }
 
-/* Narrower loads, other blocks and teams: each kernel runs, keeps the default's bits where it says so, and agrees with the reference. */
+/* Each tuning's kernel runs, agrees with the reference, and has the default's bits if its numeric identity is the default's. */
 static void assert_all_sound(const flp_operator_calls *calls, const void *problem, const char *const *tunings)
 {
     flp_tune_target *made;
@@ -251,7 +253,7 @@ static void widths_and_blocks_of_the_forward_over_logits_are_sound(void **state)
     assert_all_sound(&flp_logits_logp_calls, &(flp_logits_logp_problem){ .dtype = FLP_BF16, .rows = 200, .vocab = 2056 }, many);
 }
 
-/* So many rows are too many for a cluster each on this device, where fewer of the bucket, which are compared, are not: there is nothing to time. */
+/* The bucket's number of rows is too large for a cluster each on this device, so that there is nothing to time. The fewer rows that are compared are not. */
 static void what_is_not_launched_is_no_candidate(void **state)
 {
     static const char *const tunings[] = { "few_rows.cluster=4,few_rows.w=2", "few_rows.vec=2" };
@@ -270,17 +272,17 @@ static void what_is_not_launched_is_no_candidate(void **state)
     flp_tune_target_destroy(made);
 }
 
-/* made: of candidates that are added. */
+/* made: a target whose candidates are added one by one. */
 static void assert_refused(flp_tune_target *made, const char *tuning, const char *why)
 {
     int added;
 
     assert_succeeds(flp_tune_target_add(made, tuning, &added));
-    for (int i = 0; i < 2; i++) /* and again, where its plan is there already */
+    for (int i = 0; i < 2; i++) /* the second time its plan exists already */
         assert_fails(FLP_NO_VARIANT, flp_tune_target_prepare(made, added), why);
 }
 
-/* One launch does all of it, where there is room for a row, and leaves the forward's kernels and the gradient's alone. */
+/* If a cluster has room for a row, one launch computes everything, and the forward's kernels and the gradient kernel are not launched. */
 static void kernels_that_a_fused_gradient_leaves_alone_are_no_candidates(void **state)
 {
     flp_logits_logp_backward_problem problem = { .dtype = FLP_BF16, .rows = FEW, .vocab = 5000, .fused = 1 };
@@ -295,7 +297,8 @@ static void kernels_that_a_fused_gradient_leaves_alone_are_no_candidates(void **
     assert_refused(made, "gradient.vec=2", "calls of 64 rows do not launch its kernel");
     assert_refused(made, "rows.vec=2", "calls of 64 rows do not launch its kernel");
     flp_tune_target_destroy(made);
-    fake_driver.multiprocessors = fake_driver.clusters = 132; /* of which so few rows would leave more than half idle: they go in steps */
+    fake_driver.multiprocessors = fake_driver.clusters =
+        132; /* so few rows would leave more than half of these idle, so forward and gradients are launched separately */
     problem.vocab = 50000;
     assert_succeeds(flp_tune_target_create(context, &flp_logits_logp_backward_calls, &problem, &(flp_tune_target_options){ .alone = 1 }, &made));
     assert_succeeds(flp_tune_target_add(made, "gradient.vec=2", &added));
@@ -304,7 +307,7 @@ static void kernels_that_a_fused_gradient_leaves_alone_are_no_candidates(void **
     flp_tune_target_destroy(made);
 }
 
-static int spilled; /* bytes of kernels that take two bytes at a time */
+static int spilled; /* bytes that kernels with loads of two bytes spill */
 
 static int spills(const char *image)
 {
@@ -316,7 +319,7 @@ static int spills_with_default_columns(const char *image)
     return strstr(image, ".bv168.") ? 8 : 0;
 }
 
-/* By no more than the default, which is always a candidate. Threads that compile have no context of their own. */
+/* A candidate may spill no more than the default, which is always a candidate. Threads that compile have no current CUDA context. */
 static void a_kernel_that_spills_is_refused_before_it_is_timed(void **state)
 {
     const flp_logits_logp_problem problem = { .dtype = FLP_BF16, .rows = 200, .vocab = 2056 };
@@ -340,7 +343,7 @@ static void a_kernel_that_spills_is_refused_before_it_is_timed(void **state)
     flp_tune_target_destroy(made);
 }
 
-/* No tuning is measured beside a base that is one. */
+/* If the base is a tuning, the empty tuning may be added as a candidate. */
 static void what_is_no_tuning_may_spill_more_than_a_base(void **state)
 {
     const flp_linear_logp_problem problem = { .dtype = FLP_BF16, .rows = FEW, .hidden = HIDDEN, .vocab = VOCAB };
@@ -375,7 +378,7 @@ static void widths_and_teams_of_weighted_sums_are_sound(void **state)
     assert_all_sound(&flp_weighted_sum_backward_calls, &problem, backward);
 }
 
-/* Of two blocks that share B, each loads of three boxes' columns half the inner size: four steps and two tiles, the second one of 64 columns. */
+/* Two blocks share B: each loads three boxes of columns with half the inner size. There are four steps and two tiles, the second of 64 columns. */
 static void products_in_turns_are_sound(void **state)
 {
     static const char *const tunings[] = { "hidden_product.bv=192,hidden_product.wg=128", "weight_product.bv=192,weight_product.stages=4", NULL };
@@ -387,7 +390,7 @@ static void products_in_turns_are_sound(void **state)
     assert_all_sound(&flp_linear_logp_backward_calls, &problem, tunings);
 }
 
-/* The forward's kernels are the plan's as well, and are timed with the others; what it leaves is what the backward finds, on each path. */
+/* The plan also has the forward's kernels, which are timed with the others. The backward uses the results of its forward. */
 static void a_backward_with_its_forward_is_sound(void **state)
 {
     static const char *const tunings[] = { "save_exp_tile.stages=3", "weight_product.bv=128", NULL };
@@ -405,7 +408,7 @@ static void a_backward_with_its_forward_is_sound(void **state)
     assert_all_sound(&flp_linear_logp_backward_calls, &problem, again);
 }
 
-/* gen/advice.lua: tiles that are shared, and saved exponentials of clusters whose last one has a block without rows. */
+/* gen/advice.lua: cooperative tiles, and saved exponentials from clusters, the last of which has a block without rows. */
 static void what_is_advised_for_slow_memory_is_sound(void **state)
 {
     static const char *const tunings[] = { "hidden_product.bv=256,hidden_product.stages=4,hidden_product.wg=64,save_exp_tile.cluster=2,save_exp_tile.group=1,"
@@ -425,17 +428,17 @@ static void what_is_advised_for_slow_memory_is_sound(void **state)
     assert_all_sound(&flp_linear_cross_entropy_calls, &problem, across);
 }
 
-/* A step whose budget leaves room for few columns at a time. */
+/* A training step with a budget that has room for few columns at a time. */
 static const flp_linear_cross_entropy_problem step = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 64, .hidden = 256, .vocab = 3000 },
                                                                      .grad_hidden = FLP_BF16,
                                                                      .grad_weight = FLP_BF16,
                                                                      .memory_budget = 180000 } };
-/* The same without saved exponentials, which fp16 has none of; with them grad_weight lends as much as it has room for. */
+/* The same without saved exponentials, which fp16 does not have. With them, as much of grad_weight as possible would be used for them. */
 static const flp_linear_cross_entropy_problem borrowing = { .backward = { .forward = { .dtype = FLP_F16, .rows = 64, .hidden = 256, .vocab = 3000 },
                                                                           .grad_hidden = FLP_F16,
                                                                           .grad_weight = FLP_F16,
                                                                           .memory_budget = 180000 } };
-/* Of a frozen head, in chunks of rows. */
+/* A step with a frozen head, in chunks of rows. */
 static const flp_linear_cross_entropy_problem frozen = {
     .backward = { .forward = { .dtype = FLP_BF16, .rows = 2048, .hidden = HIDDEN, .vocab = 700 }, .grad_hidden = FLP_BF16, .memory_budget = 2400000 }
 };
@@ -456,7 +459,7 @@ static void widths_of_chunks_are_sound(void **state)
     flp_tune_target_destroy(made);
 }
 
-/* Each keeps the base's bits, which assert_sound compares as their numeric identities are alike. */
+/* Each keeps the base's bits: assert_sound compares them, since the numeric identities are equal. */
 static void chunks_of_a_frozen_heads_rows_are_offered_and_keep_the_bits(void **state)
 {
     flp_record_identity identity;
@@ -481,7 +484,7 @@ static void chunks_of_a_frozen_heads_rows_are_offered_and_keep_the_bits(void **s
     flp_tune_target_destroy(made);
 }
 
-/* The numeric identity is another, and says what it is; a context that follows no such records leaves it out. */
+/* A record with other widths changes the numeric identity, which names them. A context without FLP_CONTEXT_TUNED_BITS does not use the record. */
 static void a_record_of_other_widths_names_them(void **state)
 {
     flp_plan *plan;

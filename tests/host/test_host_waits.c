@@ -1,4 +1,4 @@
-/* Each wait for the kernel before is needed: without it the host machine finds two launches at the same memory. */
+/* Each wait for the previous kernel (programmatic dependent launch) is needed: without it, the host machine finds that two launches access the same memory. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "host/machine/machine_api.h"
 #include "runtime/fake_cmocka.h"
 
-/* Cases whose launches overlap, of each operator: with what the kernels hand each other, and what they overwrite. */
+/* Cases of each operator whose launches overlap, for all data that kernels hand over to each other, and all that they overwrite. */
 static const char *const cases[] = {
     "all equal",
     "gradients: of lse and entropy",
@@ -31,7 +31,7 @@ enum { CASES = sizeof(cases) / sizeof(*cases), MOST_PLACES = 256 };
 
 static int is_needed[MOST_PLACES];
 
-/* "KERNEL at FILE:LINE". Asked of the machine once, which starts a program for it. */
+/* The place of a wait, as "KERNEL at FILE:LINE". The machine starts a program to find it, so it is called once for each place. */
 static const char *describe(int place)
 {
     static char texts[MOST_PLACES][512];
@@ -42,7 +42,7 @@ static const char *describe(int place)
     return texts[place];
 }
 
-/* In this kernel or in another one of the same templates. */
+/* Whether a wait is needed in this kernel, or in another one with the same line of a template. */
 static int is_needed_somewhere(int place)
 {
     const char *line = strrchr(describe(place), ' ');
@@ -53,7 +53,7 @@ static int is_needed_somewhere(int place)
     return 0;
 }
 
-/* The waits that this case comes to. One line of the templates stands in many kernels: it is needed where it is in one of them. */
+/* Leaves out each wait that the case executes, one at a time. A line of the templates is in many kernels, and must be needed in one of them. */
 static void ignore_each(flp_context *context, const char *name, const uint64_t *calls_before)
 {
     char message[8192];

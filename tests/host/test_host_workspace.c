@@ -1,4 +1,4 @@
-/* Workspaces on the host machine: under every memory budget, and for fewer rows than the plan's, each part is touched in its life alone. */
+/* Workspaces on the host machine: under every memory budget, and with fewer rows than the plan's, each part is accessed only in its lifetime. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define SHAPE(type, n, v) .dtype = type, .rows = n, .hidden = 24, .vocab = v
 #define ENTROPY .problem.entropy = 1, .outputs = 1
 
-/* So many splits of the vocabulary, or rows so few, that what the forward hands its combine outgrows a chunk's derivatives. */
+/* The vocabulary has so many splits, or there are so few rows, that what the forward hands over to its combine is larger than a chunk's derivatives. */
 static const struct {
     int compute_capability; /* 0: both */
     flp_cross_entropy_case c;
@@ -64,7 +64,7 @@ static flp_status make_plan(flp_context *context, const flp_cross_entropy_case *
     return flp_linear_cross_entropy_plan_create(context, &problem, plan);
 }
 
-/* As the refusal of a smaller one names it. */
+/* The least budget, as the message that refuses a smaller one names it. */
 static int64_t least_budget(flp_context *context, const flp_cross_entropy_case *c, int64_t rows)
 {
     flp_plan *plan;
@@ -97,13 +97,14 @@ static void run_within(flp_context *context, const flp_cross_entropy_case *given
                  message);
 }
 
-/* Many entries take as long as all else: in part, the portable path has their least budget, and the other one the plan of many rows. */
+/* The cases with many entries take as long as all others. If only some cases run, the portable path runs them with their least budget, and Hopper's with the
+ * plan for many rows. */
 static int is_left_out(const flp_cross_entropy_case *c, int compute_capability, int budget)
 {
     return flp_host_every() > 1 && c->gradient.forward.problem.vocab > 10000 && budget != (compute_capability == 90 ? BUDGETS : 0);
 }
 
-/* From the least on: by a byte more, and where other chunks fit. */
+/* Runs each case under its least budget, and under larger ones, in which other chunks fit. */
 static void run_under_budgets(int compute_capability)
 {
     flp_context *context = flp_host_suite_start(compute_capability);
@@ -117,13 +118,13 @@ static void run_under_budgets(int compute_capability)
         if (tight[i].compute_capability != 0 && tight[i].compute_capability != compute_capability)
             continue;
         least = least_budget(context, &c, rows), few = least_budget(context, &c, 300);
-        if (flp_host_every() == 1) /* without one the cases of the operator run, too */
+        if (flp_host_every() == 1) /* the operator's own cases run without a budget, too */
             run_within(context, &c, rows, 0, (uint64_t)i);
         for (int j = 0; j < BUDGETS; j++)
             if ((j == 0 || (i + j) % flp_host_every() == 0) && !is_left_out(&c, compute_capability, j))
                 run_within(context, &c, rows, least + j * (1000 + j * least), (uint64_t)(i + j));
         if (!is_left_out(&c, compute_capability, BUDGETS))
-            run_within(context, &c, 300, few, (uint64_t)i); /* a plan of many rows, executed with few */
+            run_within(context, &c, 300, few, (uint64_t)i); /* a plan for many rows, executed with few */
     }
     flp_context_destroy(context);
 }
@@ -144,9 +145,9 @@ static void every_budget_gives_the_same_gradients_elsewhere(void **state)
 
 static const struct {
     flp_cross_entropy_case c;
-    int saved;            /* so many blocks, */
-    int in_workspace;     /* 1: there, and not in grad_weight */
-    int scaled_elsewhere; /* 1: so do rows times their factors */
+    int saved;            /* how many blocks are saved, */
+    int in_workspace;     /* 1: in the workspace, not in grad_weight */
+    int scaled_elsewhere; /* 1: rows times their factors are in the workspace, too */
 } lending[] = {
     { { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } }, 3, 0, 0 },
     { { .gradient = { .name = "lent, all blocks, grad_weight alone",
@@ -168,7 +169,7 @@ enum { LENDING = sizeof(lending) / sizeof(*lending), LENT_COLUMNS = 768, LENT_BL
 
 static int lending_case;
 
-/* Narrow blocks, and more than there may be room for: small sizes take few by themselves. */
+/* Makes the blocks narrow and more than there may be room for: a plan for such small sizes would have few. */
 static void lend_narrow_blocks(flp_plan *plan)
 {
     flp_linear_work *work = &((flp_linear_cross_entropy_plan *)(void *)plan)->backward.work;
@@ -188,7 +189,7 @@ static void lend_narrow_blocks(flp_plan *plan)
     assert_int_equal(lending[lending_case].scaled_elsewhere, lent.again > 0 && lent.scaled < 0);
 }
 
-/* The same plan: zeros everywhere. */
+/* The same plan without rows: all gradients are zeros. */
 static void run_without_rows(flp_context *context, const flp_cross_entropy_case *given, int64_t plan_rows)
 {
     flp_cross_entropy_case c = *given;
@@ -234,7 +235,8 @@ static void watch_with_a_wrong_life(const flp_workspace *workspace, int step)
     flp_host_workspace_watch(&wrong, step);
 }
 
-/* Runs a small cross-entropy whose part is taken to live no longer than that, with sums of grad_hidden, which is not in hidden's dtype. 1: it succeeds. */
+/* Runs a small cross-entropy, in which a part's lifetime is said to end with step `last`. It has sums of grad_hidden, since that is not in hidden's dtype. 1:
+ * it succeeds. */
 static int run_with_a_wrong_life(flp_linear_part part, flp_linear_step last, char *message, size_t bytes)
 {
     const flp_cross_entropy_case given = {

@@ -9,7 +9,7 @@
 
 typedef struct {
     const char *root; /* the test's directory */
-    char user[128];   /* the cache's, below it; not made yet */
+    char user[128];   /* the cache's directory in it, which does not exist yet */
     flp_cubin_cache *cache;
     time_t begun;        /* when the test began: ages are counted from it, so that equal ages are equal times */
     atomic_int warnings; /* logged since the test began */
@@ -24,7 +24,7 @@ extern const flp_cubin fake_cache_kernel; /* without PTX */
 int fake_cache_make(void **state);
 int fake_cache_clean(void **state);
 
-/* Another cache instead of the current one. */
+/* Opens another cache in place of the current one. */
 void fake_cache_open(const char *directory, const char *systems, int64_t bytes);
 /* 1: a load finds the key. */
 int fake_cache_has(const flp_cubin_key *key);
@@ -32,10 +32,10 @@ flp_status fake_cache_store(void); /* fake_cache_kernel under fake_cache_key */
 /* The path of the first kernel in the user's directory. */
 const char *fake_cache_path(void);
 
-/* Kernels "v00", "v01", ...: stored with that variant, and files that many seconds old. */
+/* Stores a kernel of variant "v00", "v01", ..., in a file that is so many seconds old. */
 void fake_cache_store_numbered(int number, int seconds_old);
 flp_cubin_key fake_cache_numbered_key(char source[16], int number);
-/* The path of its file, "" where there is none; *bytes (may be NULL) is its size. */
+/* The path of its file, "" if there is none; *bytes (bytes may be NULL) receives its size. */
 const char *fake_cache_numbered_path(int number, int64_t *bytes);
 
 #define CACHE_TEST(name) cmocka_unit_test_setup_teardown(name, fake_cache_make, fake_cache_clean)

@@ -1,4 +1,4 @@
-/* A small linear_logp call: memory that the fake driver takes for its own and the CPU path computes with. */
+/* A small linear_logp call, in memory that the fake driver treats as device memory and with which the CPU path can compute. */
 #ifndef FLP_TESTS_FAKE_CALL_H
 #define FLP_TESTS_FAKE_CALL_H
 #include "fusedlogp.h"

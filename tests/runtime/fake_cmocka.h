@@ -1,4 +1,4 @@
-/* cmocka with what it wants included before it. */
+/* cmocka, with the headers that it needs before it, and assertions about the library's statuses and messages. */
 #ifndef FLP_TESTS_FAKE_CMOCKA_H
 #define FLP_TESTS_FAKE_CMOCKA_H
 #include <setjmp.h>
@@ -16,7 +16,7 @@
             fail_msg("\"%s\" is not in \"%s\"", part, text); \
     } while (0)
 
-/* The call fails with status, and its message says so much. */
+/* Asserts that the call fails with status, and that its message contains part. */
 #define assert_fails(status, call, part)            \
     do {                                            \
         assert_int_equal(status, call);             \

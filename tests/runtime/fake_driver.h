@@ -22,10 +22,10 @@ typedef struct {
 } fake_launch;
 
 typedef struct {
-    unsigned long long stream, behind; /* ids: of the stream that waits, and of that whose work it waits for */
+    unsigned long long stream, behind; /* ids: of the stream that waits, and of the stream whose work it waits for */
 } fake_wait;
 
-/* What was put on a stream. */
+/* What was put on a stream: a launch, a record of an event, a wait for one, or an NCCL collective. */
 typedef enum { FAKE_LAUNCHED, FAKE_RECORDED, FAKE_WAITED, FAKE_EXCHANGED } fake_work_kind;
 typedef struct {
     fake_work_kind kind;
@@ -43,27 +43,27 @@ typedef struct {
     const char *name; /* of every device; NULL: "Fake GPU" and its number */
     size_t memory_bytes;
     _Atomic(CUcontext) current;    /* of every thread */
-    int clusters;                  /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */
-    unsigned long long stream_age; /* part of each stream's id: adding 1 makes every handle that of a new stream */
-    fake_wait wait;                /* the last */
+    int clusters;                  /* what cuOccupancyMaxActiveClusters says; 0: a number that follows from multiprocessors */
+    unsigned long long stream_age; /* part of each stream's id: adding 1 turns every handle into that of a new stream */
+    fake_wait wait;                /* the last one */
     atomic_int live_events;        /* created and not destroyed */
-    int keeps_works;               /* 1: what is put on streams is kept; for one thread */
-    int works;                     /* so many since this was set to 0; the first FAKE_WORKS are kept */
+    int keeps_works;               /* 1: `work` records what is put on streams; only for tests with one thread */
+    int works;                     /* how many there were since this was set to 0; the first FAKE_WORKS are recorded */
     fake_work work[FAKE_WORKS];
     int capture;                              /* what cuStreamIsCapturing says */
     atomic_int calls[FAKE_FUNCTIONS];         /* FAKE_...: how often it was called */
-    CUresult failure[FAKE_FUNCTIONS];         /* what it returns instead of doing its work, */
-    atomic_int failures[FAKE_FUNCTIONS];      /* this many times more; negative: always */
+    CUresult failure[FAKE_FUNCTIONS];         /* the result that it returns instead of doing its work, */
+    atomic_int failures[FAKE_FUNCTIONS];      /* for so many more calls; negative: for all */
     _Atomic(int64_t) live_bytes, live_blocks; /* device memory that is not freed */
     atomic_int live_modules;                  /* loaded and not unloaded */
     atomic_int ptx_modules;                   /* images that were PTX */
-    void (*on_init)(void);                    /* NULL, or what cuInit does besides */
-    int (*local_bytes)(const char *image);    /* NULL, or what a thread of the image's kernels has of local memory, else 0 */
+    void (*on_init)(void);                    /* NULL, or called by cuInit */
+    int (*local_bytes)(const char *image);    /* the local memory of a thread in the image's kernels; NULL: 0 */
     int launches;                             /* since the reset; the first FAKE_LAUNCHES are kept */
     fake_launch launch[FAKE_LAUNCHES];
     void (*on_launch)(const fake_launch *launch); /* NULL, or called in the launch */
-    void (*on_call)(int function);                /* NULL, or called when one begins, with its FAKE_...: what other threads and the device do meanwhile */
-    struct {                                      /* of the last cuTensorMapEncodeTiled and the one before */
+    void (*on_call)(int function); /* NULL, or called when a function begins, with its FAKE_...: does what other threads or the device do meanwhile */
+    struct {                       /* arguments of the last cuTensorMapEncodeTiled and of the one before */
         int dtype, swizzle, interleave, l2_promotion, fill;
         unsigned rank;
         void *address;
@@ -84,15 +84,17 @@ void fake_driver_fail(int function, CUresult result, int times);
 CUcontext fake_driver_context(int number);
 void fake_driver_destroy_context(int number);
 
+/* Records work, if keeps_works. */
 void fake_driver_put(fake_work work);
-/* The first `works` of these, a bit each: which of them work that is put on the stream then is behind, on this stream or by events. */
+/* Of the first `works` that were recorded, a set (a bit each) of those that must be done before work that is put on `stream` after them: because they are on
+ * this stream, or by way of events. */
 uint64_t fake_driver_behind(int works, CUstream stream);
-/* The number of the last launch whose kernel's name has this in it; -1: there is none. */
+/* The index in `work` of the last launch of a kernel whose name contains this; -1: there is none. */
 int fake_driver_last_work(const char *kernel);
 
-/* What cuStreamGetId says, but during a capture: there it says CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+/* The stream's id, as cuStreamGetId gives it. (During a capture cuStreamGetId fails with CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.) */
 unsigned long long fake_driver_stream_id(CUstream stream);
 
-/* The value that cuFuncSetAttribute gave the function, 0 where it did not. */
+/* The shared memory that cuFuncSetAttribute allowed the function; 0: it was not called. */
 int fake_driver_function_shared_bytes(CUfunction function);
 #endif

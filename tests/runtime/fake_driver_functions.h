@@ -8,7 +8,7 @@ FLP_DRIVER_FUNCTIONS(FAKE_DECLARE)
 FLP_DRIVER_OPTIONAL_FUNCTIONS(FAKE_DECLARE)
 #undef FAKE_DECLARE
 
-/* Counts the call; what to return at once, or CUDA_SUCCESS to go on. */
+/* Counts the call. Returns the result that the function must return at once, or CUDA_SUCCESS to go on. */
 CUresult fake_driver_enter(int function);
 
 #define ENTER(field)                                        \
@@ -18,6 +18,6 @@ CUresult fake_driver_enter(int function);
             return result_;                                 \
     } while (0)
 
-/* As the end of their context does. */
+/* Unloads a context's modules, as its destruction does. */
 void fake_driver_unload_modules(CUcontext context);
 #endif

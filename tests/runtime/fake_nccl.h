@@ -1,4 +1,4 @@
-/* An NCCL of one process that is one rank of several: what the others bring is made up from what this one does. */
+/* A fake NCCL: this process is one rank of several, and what the other ranks contribute is made up from what this one does. */
 #ifndef FLP_TESTS_FAKE_NCCL_H
 #define FLP_TESTS_FAKE_NCCL_H
 #include "cuda/nccl_abi.h"
@@ -12,18 +12,18 @@ typedef struct {
     size_t count;
     ncclComm_t communicator;
     CUstream stream;
-    int launches; /* of the fake driver before it */
+    int launches; /* the fake driver's launches before this call */
 } fake_nccl_call;
 
 typedef struct {
     int rank, ranks;
     int failing_call;         /* the collective of this number, from 0 on, fails; -1: none */
     ncclResult_t async_error; /* of the communicator */
-    int registered;           /* pieces of memory */
+    int registered;           /* how many pieces of memory are registered */
     int refuses_memory;       /* 1: ncclCommRegister fails */
     int calls;                /* collectives since the reset; the first FAKE_NCCL_CALLS are kept */
     fake_nccl_call call[FAKE_NCCL_CALLS];
-    /* What rank `rank` brings to an all-gather, in slot, where this rank's own stands; NULL: the same. */
+    /* Replaces, in slot, a copy of this rank's contribution to an all-gather by that of rank `rank`. NULL: all ranks contribute the same. */
     void (*bring)(int rank, void *slot, size_t bytes);
 } fake_nccl_state;
 

@@ -1,4 +1,4 @@
-/* An NVML without a driver, that knows the fake driver's devices. */
+/* A fake NVML, which knows the fake driver's devices. */
 #ifndef FLP_TESTS_FAKE_NVML_H
 #define FLP_TESTS_FAKE_NVML_H
 #include "cuda/nvml_abi.h"
@@ -7,8 +7,8 @@ typedef struct {
     nvmlReturn_t failure; /* what every function returns */
     const char *version;  /* of the driver */
     unsigned milliwatts, megahertz;
-    unsigned long long millijoules, millijoules_step; /* the energy counter, and what each reading adds to it before */
-    nvmlReturn_t energy_failure;                      /* what its function alone returns */
+    unsigned long long millijoules, millijoules_step; /* the energy counter, and what is added to it before each reading */
+    nvmlReturn_t energy_failure;                      /* what the function that reads the energy counter returns */
     char bus[32];                                     /* of the device that was asked for last */
 } fake_nvml_state;
 

@@ -1,18 +1,19 @@
-/* An NVRTC that compiles nothing: its cubin is "FAKE-CUBIN ARCH\n" and the source, its PTX "FAKE-PTX ARCH\n" and the source. A source with #error is rejected. */
+/* A fake NVRTC, which compiles nothing: its cubin is "FAKE-CUBIN ARCH\n" and the source, its PTX "FAKE-PTX ARCH\n" and the source. A source with
+ * #error is rejected. */
 #ifndef FLP_TESTS_FAKE_NVRTC_H
 #define FLP_TESTS_FAKE_NVRTC_H
 #include <stdatomic.h>
 
 typedef struct {
     int major, minor;
-    int result;                       /* what nvrtcCompileProgram returns; 0: by the source */
+    int result;                       /* what nvrtcCompileProgram returns; 0: it follows from the source */
     int newest_arch;                  /* 90: it knows sm_90 and no other; 0: the usual ones */
     int create_result;                /* what nvrtcCreateProgram returns */
     atomic_int compiles;              /* calls of nvrtcCompileProgram */
     atomic_int at_once, most_at_once; /* compilations that ran side by side */
     atomic_int live_programs;
-    int milliseconds;   /* that a compilation takes */
-    atomic_int *shared; /* counts compilations of all processes that share it, or NULL */
+    int milliseconds;   /* how long a compilation takes */
+    atomic_int *shared; /* NULL, or counts the compilations of all processes that share this memory */
     char options[1024]; /* of the last compilation, each followed by a newline */
 } fake_nvrtc_state;
 

@@ -5,6 +5,6 @@
 
 flp_record fake_record(void);
 
-/* The same of another number of rows: its file has another name. */
+/* The same for another number of rows. Its file has another name. */
 flp_record fake_record_of_rows(int rows);
 #endif

@@ -21,13 +21,13 @@ typedef struct {
 extern fake_store_state fake_store;
 extern const fake_variant fake_store_small[1], fake_store_broken[1], fake_store_pair[2];
 
-/* Set-up and tear-down of a test. Nothing of this machine's NVRTC is seen. */
+/* Set-up and tear-down of a test, which does not find this machine's own NVRTC. */
 int fake_store_make(void **state);
 int fake_store_clean(void **state);
 
-/* Another store instead of the current one; flags: FLP_CONTEXT_... */
+/* Opens another store in place of the current one; flags: FLP_CONTEXT_... */
 void fake_store_open(const char *directory, unsigned flags);
-/* count kernels for the current context. */
+/* Obtains count kernels for the current context. */
 flp_status fake_store_get(int count, const fake_variant *variants);
 void fake_store_assert_counters(int compiled, int disk_hits, int disk_misses, int loaded);
 

@@ -1,10 +1,10 @@
-/* What the tests of operators share: a call with its plan and workspace over the fakes, and the cases that hold for every operator. */
+/* What the tests of operators share: a call with its plan and workspace on the fake driver, and test cases that hold for every operator. */
 #ifndef FLP_TESTS_OPERATOR_CALL_H
 #define FLP_TESTS_OPERATOR_CALL_H
 #include "fake_cmocka.h"
 #include "core/plan.h"
 
-/* One operator: its functions, and the test file's own context, plan, problem, arguments and the fields of these that cases set. */
+/* One operator: its functions; the test file's context, plan, problem and arguments; and those fields of them that the cases set. */
 typedef struct {
     flp_status (*plan_create)(flp_context *context, const void *problem, flp_plan **plan);
     flp_status (*execute)(flp_plan *plan, const void *args);
@@ -15,30 +15,30 @@ typedef struct {
     flp_plan **plan;
     void **memory; /* the workspace, malloc'ed */
     const void *problem, *args;
-    const int64_t *most_rows; /* the problem's */
+    const int64_t *most_rows; /* the problem's rows */
     flp_backend *backend;
-    int64_t *rows; /* the arguments' */
+    int64_t *rows; /* the arguments' rows */
     void **workspace, **stream;
     size_t *workspace_bytes;
 } operator_call;
 
-/* The running test's; its file's setup sets it. */
+/* The running test's operator, which the setup of its file sets. */
 extern const operator_call *operator_call_current;
 
-/* The plan of the problem, and a workspace of exactly its bytes; the fake driver's calls and launches count from here on. */
+/* Makes the problem's plan, and a workspace of exactly its bytes. The fake driver's counts of calls and launches begin anew. */
 void operator_call_make_plan(void);
 
-/* After a setup: the plan on Hopper's path, or on the CPU's. Non-zero: it is another. */
+/* Called at the end of a setup: makes the plan on Hopper's path, or on the CPU path. Non-zero: it is on another path. */
 int operator_call_start_on_gpu(void);
 int operator_call_start_on_cpu(void);
 
-/* Tear-down of every test: nothing is left on the device. */
+/* Tear-down of every test: asserts that nothing is left on the device. */
 int operator_call_stop(void **state);
 
-/* How many of the launches are of kernels whose names begin so. */
+/* The number of launches of kernels whose names begin with this. */
 int operator_call_launches_of(const char *kernel);
 
-/* With the change to `args`, which is then undone, the call is refused. */
+/* Asserts that the call is refused after this change to `args`, which is then undone. */
 #define REFUSED(change, part)                                                                                      \
     do {                                                                                                           \
         char saved_[sizeof(args)];                                                                                 \
@@ -48,14 +48,15 @@ int operator_call_launches_of(const char *kernel);
         memcpy(&args, saved_, sizeof(args));                                                                       \
     } while (0)
 
-/* An array that the problem does not ask for, in a call of rows and in one of none. */
+/* Asserts that an array that the problem does not request is refused, in a call with rows and in one without. */
 #define UNASKED(change, field)                                                 \
     do {                                                                       \
         REFUSED(change, "wanted NULL: the problem's " field);                  \
         REFUSED((change, args.rows = 0), "wanted NULL: the problem's " field); \
     } while (0)
 
-/* ---- cases: OPERATOR_CASE(name, setup) is the one below, called by its name alone. All but the first are of those that write gradients. */
+/* ---- test cases: OPERATOR_CASE(name, setup) is the function operator_call_NAME as a test with the name alone. Those of another CUDA context and of failed
+ * launches are for operators with the kernels of linear_logp's backward. */
 
 void operator_call_executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state);
 void operator_call_all_launches_are_on_the_stream(void **state);

@@ -1,4 +1,5 @@
-# A program and a library of different versions: fields are appended to every struct of the header, those that stand at another's beginning too.
+# A program works with a library of another version. In the version of tomorrow a field is appended to every struct of the header, even to structs with which
+# others begin.
 . "$top_srcdir/tests/cases.sh"
 today=$top_builddir/.libs/libfusedlogp.so
 if [ ! -e "$today" ]; then
@@ -10,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 check_runs "a library of tomorrow builds" env MAKEFLAGS= "${MAKE:-make}" -C "$top_builddir" tests/structure/tomorrow/libfusedlogp.so
 tomorrow=$top_builddir/tests/structure/tomorrow
 
-compile() { # PROGRAM FLAG...: undefined symbols are found when it runs
+compile() { # PROGRAM FLAG...: the program links with today's library, and finds its own when it runs
     program=$1
     shift
     ${CC:-cc} ${CFLAGS:-} -std=c11 -pedantic -Wall -Wextra -Werror "$top_srcdir/tests/structure/abi_program.c" -o "$work/$program" "$@"
@@ -26,7 +27,7 @@ run() { # PROGRAM LIBRARY: its output, in a file named by both
     env LD_LIBRARY_PATH="$work/lib_$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$work/$1" >"$work/$1_$2" 2>&1
 }
 soname=$(readelf -d "$today" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
-# Both programs with one library: two builds of the library may round otherwise.
+# Compares what both programs print with one library; two builds of the library might round differently.
 check_same_numbers() { # NAME LIBRARY
     grep -v '^problem\.\|^args\.\|^inputs\|^options' "$work/tomorrow_$2" >"$work/numbers"
     check_same "$1" "$work/today_$2" "$work/numbers"

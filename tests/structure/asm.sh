@@ -1,4 +1,4 @@
-# Assembly stands only in the wrapper files, and no template asks which architecture it is compiled for.
+# Inline assembly is in the wrapper files alone, and no template tests which architecture it is compiled for.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir" || exit 1
 
@@ -6,7 +6,7 @@ templates=$(find templates -name '*.cuh')
 headers=$(find templates -name '*.h')
 check "there are templates" "$(test -n "$templates" || echo 'templates/ is empty')"
 
-# The wrapper files: each names instructions and nothing else.
+# The wrapper files, each of which wraps single instructions and does nothing else.
 wrappers=$(sed 's/\./\\./g' tests/structure/wrapper_files | paste -sd'|')
 check "the wrapper files are there" "$(while read -r file; do [ -f "$file" ] || echo "there is no $file"; done <tests/structure/wrapper_files)"
 check "asm stands only in wrapper files" \

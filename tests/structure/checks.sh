@@ -1,8 +1,8 @@
-# The shell tests compare by the functions of tests/cases.sh that fail where a file or a value is missing.
+# The shell tests compare files and values by the functions of tests/cases.sh, which fail if a file or a value is missing.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir" || exit 1
 
-# `check NAME "$(grep ... || cat FILE)"` holds where FILE is empty, and awk prints nothing of an empty value.
+# Prints checks that may pass by mistake: `check NAME "$(grep ... || cat FILE)"` passes if FILE is empty, and awk prints nothing for an empty value.
 silent() { # FILE...
     grep -nE '^[^#]*check "[^"]*" "\$\(.*\|\| *\{? *(cat|head|tail|ls|wc|sed) ' "$@" /dev/null
     grep -nE '^[^#]*check "[^"]*" "\$\(awk [^|]*BEGIN \{ *(if|error)' "$@" /dev/null
@@ -18,7 +18,7 @@ for form in '[ "$x" = 1 ] || cat out.json' "awk -v a=1 'BEGIN { if (!(a > 0)) pr
     check "the form '$form' is seen" "$([ -n "$(silent "$work/form.sh")" ] || echo 'it was not')"
 done
 
-# What stands in for it fails on a missing file, an empty one and an empty value, and holds where it should.
+# The functions to use in their place fail for a missing file, an empty one and an empty value, and pass where they should.
 : >"$work/empty"
 echo word >"$work/word"
 holds() { ( "$@" >"$work/output"; [ "$failures" = 0 ] ); }

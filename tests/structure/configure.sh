@@ -13,13 +13,13 @@ flp_cv_64_bit=no "$source/configure" >output 2>&1
 check_equal "32 bits are refused" 1 $?
 check_match "... with the reason" "addresses of fewer than 64 bits, and fusedlogp needs 64" output
 
-# The compiler's answer is not taken from the cache here.
+# Here configure asks the compiler, where the case before set the answer by hand.
 printf '#!/bin/sh\nexec %s "$@" -Dsizeof=3+0*sizeof\n' "${CC:-cc}" >narrow
 chmod +x narrow
 CC=$work/narrow "$source/configure" >output 2>&1
 check_match "... where a compiler says so" "addresses of fewer than 64 bits" output
 
-# Without jansson in reach.
+# Here pkg-config does not find jansson.
 mkdir bin
 printf '#!/bin/sh\ncase "$*" in *jansson*) exit 1 ;; esac\nexec %s "$@"\n' "$(command -v "${PKG_CONFIG:-pkg-config}")" >bin/pkg-config
 chmod +x bin/pkg-config
@@ -28,7 +28,7 @@ check_match "the programs take jansson" "jansson \\(libjansson-dev\\) was not fo
 check_runs "--disable-programs does not" env PKG_CONFIG="$work/bin/pkg-config" "$source/configure" -C --disable-programs
 check_equal "... and builds the library, header and pkg-config file alone" "fusedlogp.pc libfusedlogp.la" \
     "$(make -n install 2>/dev/null | grep -oE 'libfusedlogp\.la|fusedlogp\.pc|bin/fusedlogp[a-z-]*|fusedlogp[a-z-]*\.1' | sort -u | paste -sd ' ' -)"
-# What make check would do before it says so, building the library, is done elsewhere.
+# make -n, because make check would first build the library.
 make -n check >output 2>&1
 check_match "make check comes to what says why there are no tests" "was told --disable-programs" output
 make tests-are-missing >output 2>&1

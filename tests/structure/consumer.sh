@@ -1,4 +1,4 @@
-# The installed library as a stranger meets it: make install, pkg-config, cc, run; shared and static.
+# The installed library as a user finds it: make install, pkg-config, cc and run, with the shared and the static library.
 . "$top_srcdir/tests/cases.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -14,7 +14,7 @@ if [ -n "$(ls "$top_builddir"/.libs/libfusedlogp.so 2>/dev/null)" ]; then
     check "... and its file" "$(test -e "$root$libdir/$soname" || echo "$soname is missing")"
 fi
 
-flags() { # LIBDIR OPTION...: what pkg-config says of the library installed below $root
+flags() { # LIBDIR OPTION...: the flags that pkg-config gives for the library installed below $root
     below=$1
     shift
     env PKG_CONFIG_PATH="$root$libdir/pkgconfig" "${PKG_CONFIG:-pkg-config}" --define-variable=libdir="$below" \

@@ -1,15 +1,16 @@
-# README.md and docs/ are true: every block is run or compiled, and every program, option, file, function and variable that they name is there.
+# README.md and docs/ are true: every block is run or compiled, and every program, option, file, function and variable that they name exists.
 #
-# The first word behind a fence says what the block is; a name that follows is the file that it is saved as, for the blocks behind it.
+# The first word after a fence says what the block is. A file name after it saves the block in that file, for the blocks that follow.
 #   sh            is run from the top of a copy of the tree, in which build/ is the build folder
-#   sh host       the same, where the host machine was built
-#   sh debugger   is run where gdb and the host machine are there, and stops at the breakpoint; else as the next
-#   sh REASON     is not run, since it takes what REASON says: what it names is looked for. needs FILE...: these are the reader's own
-#   c             with main: is compiled and run; without: is compiled as the body of a function, with the variables declared below
+#   sh host       the same, if the host machine is built; else it is skipped
+#   sh debugger   is run, and must stop at the breakpoint, if gdb and the host machine are there; else it is checked as the next one
+#   sh REASON     is not run, because it takes what REASON says, such as a GPU; instead, what it names must exist. needs FILE...: files of the reader's own
+#   c             with a main it is compiled and run; without one it is compiled as the body of a function, with the variables that are declared below
 #   lua, python   Lua is parsed, Python is run
-#   python torch  is run over the Python package where there is a Python with torch (and transformers, where it takes that), else parsed
+#   python torch  is run with the Python package if there is a Python with torch (and with transformers, if the block uses it), else parsed
 #   python transformers   is parsed; tests/cli/test_transformers.sh runs it
-#   cuda          is saved for the blocks behind it; text: for people; text tree: a list of files
+#   cuda          is saved for the blocks that follow
+#   text          is not checked; in a text tree, a list of files, each must exist
 . "$top_srcdir/tests/cases.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -27,15 +28,15 @@ done
 chmod -R u+w "$tree"
 ln -s "$build" "$tree/build"
 
-# A program of this name in front of all others. It runs with the path as it is now: a compiler's cache looks there for the compiler, and must not find
-# this one.
+# Makes a program of this name that the blocks find before all others. It runs with the PATH as it is now, because a compiler cache looks for the compiler there
+# and must not find this program.
 program() { # NAME COMMAND ARGUMENT...
     path=$work/bin/$1
     shift
     { echo '#!/bin/sh'; echo "PATH='$PATH'"; echo "exec $* \"\$@\""; } >"$path"
     chmod +x "$path"
 }
-resolved() { # COMMAND ARGUMENT...: with the path of what it is now
+resolved() { # COMMAND ARGUMENT...: the same with the command's full path
     found=$(command -v "$1") || { echo "$1"; return; }
     shift
     echo "$found $*"
@@ -62,8 +63,8 @@ export PATH LD_LIBRARY_PATH FUSEDLOGP_CACHE_DIR FUSEDLOGP_SYSTEM_CACHE FUSEDLOGP
 torch_python=
 [ ! -f "$build/python/libfusedlogp_torch.so" ] || torch_python=$(find_python "${FUSEDLOGP_TESTS_PYTHON:-}" torch)
 
-# Loading torch and the package takes longer than what the blocks do: one process loads them and runs each as a script of its own in a copy of itself.
-# It answers a line "FILE FOLDER" by the block's exit status; what the block prints goes to FILE.said.
+# Loading torch and the package takes longer than running a block. One process therefore loads them, and forks for each block. It reads lines "FILE FOLDER" and
+# answers each with the block's exit status; what the block prints is in FILE.said.
 if [ -n "$torch_python" ]; then
     cat >"$work/run_scripts.py" <<'END'
 import os, runpy, sys, torch, fusedlogp
@@ -87,13 +88,13 @@ END
     exec 3>"$work/asked" 4<"$work/answered"
 fi
 
-torch_block() { # FILE: its output where it fails
+torch_block() { # FILE: prints the block's output if it fails
     echo "$1 $tree" >&3
     read -r code <&4 || code=1
     [ "$code" = 0 ] || { echo "exit status $code"; cat "$1.said"; }
 }
 
-# What blocks without main take as declared.
+# The declarations for blocks without a main.
 cat >"$work/declared.h" <<'END'
 #include <fusedlogp.h>
 #include <stdio.h>
@@ -114,24 +115,24 @@ flp_linear_cross_entropy_args loss_args;
 const char *text;
 END
 
-# ---- what a block is held to; each function prints what is wrong
+# ---- checks of a block; each function prints what is wrong
 
-run() { # COMMAND...: in the tree; its output where it fails
+run() { # COMMAND...: runs it in the tree, and prints its output if it fails
     output=$(cd "$tree" && "$@" 2>&1 </dev/null) || printf '%s\n' "${output:-exit status $?, no output}"
 }
 
-has_debugger() { # one that may trace, and programs without a sanitizer, which does not like to be traced
+has_debugger() { # whether there is one that may trace, and the programs have no sanitizer, under which they cannot be traced
     [ -x "$build/tests/host/run_kernel" ] || return
     case ${CFLAGS:-} in *-fsanitize*) return 1 ;; esac
     command -v gdb >/dev/null && gdb -batch -ex run --args "$(command -v true)" 2>&1 | grep -q 'exited normally'
 }
 
-stops() { # FILE: of a call of gdb
+stops() { # FILE: with a call of gdb, which must stop at a breakpoint
     (cd "$tree" && sh -eu "$1" >"$work/debugged" 2>&1 </dev/null)
     grep -q 'hit Breakpoint 1' "$work/debugged" || cat "$work/debugged"
 }
 
-# The options that a program knows, among other text.
+# A text that has, among other things, the options that a program knows.
 help_of() { # PROGRAM
     case $1 in
     configure) cat "$tree/configure.ac" "$tree/m4/flp.m4" ;;
@@ -143,7 +144,7 @@ help_of() { # PROGRAM
     esac 2>/dev/null
 }
 
-# The text knows the option: --name, or as configure.ac has it, [name] of --with-name and --enable-name.
+# Whether the text has the option: as --name or, in configure.ac, as [name] for --with-name and --enable-name.
 knows() { # OPTION TEXT
     name=${1%%=*}
     printf '%s\n' "$2" | grep -qE -- "(^|[^A-Za-z-])$name([^A-Za-z-]|\$)" && return
@@ -154,7 +155,7 @@ knows() { # OPTION TEXT
     esac
 }
 
-exists() { # PATH from the top of the tree, or a program that the Makefile builds
+exists() { # PATH: from the top of the tree, or of a program that the Makefile builds
     case $1 in
     build/*) [ -e "$tree/$1" ] || grep -qE "(^|[[:space:]])${1#build/}([[:space:]]|\$)" "$tree/Makefile.am" ;;
     build-device/*) grep -qE "(^|[[:space:]/])${1#build-device/}([[:space:]]|\$)" "$tree/Makefile.am" ;;
@@ -163,7 +164,7 @@ exists() { # PATH from the top of the tree, or a program that the Makefile build
     esac
 }
 
-# What a block that is not run names: programs, files with a folder and options of our own programs.
+# Prints what a block that is not run names and does not exist: programs, files with a folder, and options of this project's programs.
 missing_names() { # FILE
     sed -e 's/[[:space:]]#.*//' -e "s/['\"]//g" "$1" | grep -vE '^(export|[A-Za-z_]+=|#|$)' | while read -r command words; do
         case $command in
@@ -196,7 +197,7 @@ c_block() { # FILE
     if [ -n "$wrong" ]; then printf '%s\n' "$wrong"; else run "$work/program"; fi
 }
 
-# In a list of files, those below a folder are indented.
+# Prints what a list of files names and does not exist. Files in a folder are indented below it.
 missing_in_list() { # FILE
     awk '/^[^ ]/ { folder = $1; print $1 } /^ / { print folder $1 }' "$1" | while read -r path; do
         [ -e "$tree/$path" ] || echo "there is no $path"
@@ -209,7 +210,7 @@ block_problems() { # FILE KIND [WORD...]
     sh: | sh:host) run sh -eu "$file" ;;
     sh:debugger) if has_debugger; then stops "$file"; else missing_names "$file"; fi ;;
     sh:*) case $reasons in *" $word "*) missing_names "$file" ;; *) echo "a shell block is run, or has one of:$reasons" ;; esac ;;
-    c:*.h | cuda:?*) ;; # blocks behind it take it
+    c:*.h | cuda:?*) ;; # the blocks that follow use it
     c:*) c_block "$file" ;;
     lua:*) run lua5.4 -e 'assert(loadfile(arg[1]))' "$file" ;;
     python:torch)
@@ -228,13 +229,13 @@ block_problems() { # FILE KIND [WORD...]
 
 # ---- the text between blocks
 
-# Words in `...`, one a line with the number of the line.
+# The words in `...`, one on each line after the number of its line.
 quoted_words() { # DOCUMENT
     awk '/^```/ { inside = !inside; next }
         !inside { n = split($0, part, "`"); for (i = 2; i <= n; i += 2) { m = split(part[i], word, " "); for (j = 1; j <= m; j++) print FNR, word[j] } }' "$1"
 }
 
-is_named() { # WORD: something in the tree is called so
+is_named() { # WORD: whether something in the tree has this name
     case $1 in
     flp_*'('* | flp_*.*) is_named "${1%%[(.]*}" ;;
     *'<'*) true ;;
@@ -251,7 +252,7 @@ wrong_words() { # DOCUMENT
         gen/* | templates/* | runtime/* | tests/* | bench/* | examples/* | man/* | docs/* | build/* | .ci/* | *_driver/*)
             path=$(printf '%s\n' "${word%[,.;]}" | sed 's/<[a-z]*>/*/g')
             case $path in
-            *scaled_copy*) ;; # the example of the page itself
+            *scaled_copy*) ;; # the page's own example, which is not in the tree
             *'*'*) (cd "$tree" && ls -d $path) >/dev/null 2>&1 || echo "$line: nothing matches $word" ;;
             *) exists "$path" || echo "$line: there is no $word" ;;
             esac ;;
@@ -260,14 +261,14 @@ wrong_words() { # DOCUMENT
     done
 }
 
-# [text](target) from the document's folder.
+# Prints the [text](target) links, relative to the document's folder, whose target does not exist.
 broken_links() { # DOCUMENT
     grep -noE '\]\([^)]*\)' "$1" | sed 's/](\(.*\))$/\1/' | while IFS=: read -r line target; do
         case $target in http*) ;; *) [ -e "$(dirname "$1")/${target%%#*}" ] || echo "$line: there is no $target" ;; esac
     done
 }
 
-# What a fence does not mark no test would run.
+# Prints code blocks that are indented instead of fenced: no test would run them.
 indented_blocks() { awk '/^```/ { inside = !inside } !inside && /^    / && before == "" { print FNR ": " $0 } { before = $0 }' "$1"; }
 
 all_help=$(help_of configure; help_of fusedlogp; help_of fusedlogp-gen; help_of fusedlogp_bench; help_of tests/faults/run.lua; help_of bench/scaling.py; cat "$tree"/tests/random/*.c)
@@ -317,7 +318,7 @@ check "its lines of C are those of examples/score.c" "$(test -s "$work/lines" ||
 
 # ---- the test itself
 
-seen() { # NAME TEXT KIND [WORD]: what is wrong with this block is noticed
+seen() { # NAME TEXT KIND [WORD]: checks that what is wrong with this block is noticed
     name=$1
     printf '%s\n' "$2" >"$work/wrong"
     shift 2

@@ -1,4 +1,4 @@
-# The embedded generator: complete, the same bytes every time, and left alone where nothing changed.
+# The embedded generator is complete, has the same bytes every time, and its file is not rewritten if nothing changed.
 . "$top_srcdir/tests/cases.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -1,4 +1,4 @@
-# The shared library exports the functions that the header declares FLP_API, and nothing else. Those that take a struct are told its size.
+# The shared library exports the functions that the header declares FLP_API, and nothing else. Functions that take a struct also take its size.
 . "$top_srcdir/tests/cases.sh"
 
 library=$(ls "$top_builddir"/.libs/libfusedlogp.so 2>/dev/null)
@@ -7,7 +7,7 @@ if [ -z "$library" ]; then
     finish
 fi
 
-# Behind the preprocessor, since a macro declares most of them.
+# From the preprocessor's output, because a macro declares most of them.
 declared=$(${CC:-cc} -E -P -DFLP_API=EXPORTED "$top_srcdir/runtime/fusedlogp.h" | tr '\n' ' ' | sed 's/EXPORTED/\n&/g' |
     sed -n 's/^EXPORTED[^(]*[ *]\(flp_[a-z0-9_]*\)(.*/\1/p' | sort)
 exported=$(${NM:-nm} -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
@@ -19,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 echo "$declared" >"$work/declared"
 echo "$exported" >"$work/exported"
 check "every declared function is exported" "$(comm -23 "$work/declared" "$work/exported")"
-# Any function with a pointer to a struct of the header: by a typedef that is one.
+# Functions with a pointer to a struct of the header; the header gives each of its structs a typedef.
 structs=$(sed -n 's/^} \(flp_[a-z_]*\);/\1/p' "$top_srcdir/runtime/fusedlogp.h" | grep -v '^flp_sizes$' | tr '\n' '|' | sed 's/|$//')
 unsized=$(${CC:-cc} -E -P -DFLP_API=EXPORTED "$top_srcdir/runtime/fusedlogp.h" | tr '\n' ' ' | sed 's/EXPORTED/\n&/g' | sed -n '/^EXPORTED/s/;.*//p' |
     grep -E "($structs) \*" | grep -vE '_sized\(.*const flp_sizes \*sizes\)')

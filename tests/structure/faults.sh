@@ -1,4 +1,4 @@
-# Every fault of tests/faults/list has the place that it goes to.
+# For every fault of tests/faults/list, the text that it replaces is in its file.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir" || exit 1
 output=$("${LUA:-lua5.4}" tests/faults/run.lua -p 2>&1)

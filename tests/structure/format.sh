@@ -1,4 +1,4 @@
-# Every C file and every template is as .clang-format has it. Release 14 decides: others break some lines elsewhere.
+# Every C file and every template is formatted as .clang-format says, by release 14, because other releases break some lines elsewhere.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir" || exit 1
 formatter=${FUSEDLOGP_CLANG_FORMAT:-clang-format}
@@ -14,7 +14,7 @@ check "there are files" "$(test "$(echo "$files" | wc -l)" -gt 300 || echo "foun
 case $version in
 *' version 14.'*)
     check "they are formatted" "$("$formatter" --dry-run --Werror $files 2>&1 | grep -E '^[^ ]+:[0-9]+:[0-9]+: ' | sed 's/ \[-W.*//' | head -n 40)"
-    # The check itself: it must see a line that is not.
+    # The check itself must see a line that is not formatted.
     example=$(mktemp -d) || exit 1
     trap 'rm -rf "$example"' EXIT
     cp .clang-format "$example"

@@ -1,9 +1,9 @@
 # Includes inside runtime/ point down: cli > operators > core > tune > jit > cuda > cpu > base. A family of operators
-# has a folder of its own in operators/. Below them all lies templates/params/.
+# has a folder of its own in operators/. All of them may include templates/params/.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir/runtime" || exit 1
 
-upward() { # FILE...: the includes that name a layer above the file's own, or none that is known
+upward() { # FILE...: prints the includes of a layer above the file's own, or of no known layer
     awk '
         BEGIN {
             layers = split("base cpu cuda jit tune core operators cli", names, " ")
@@ -29,7 +29,7 @@ done
 unknown=$(ls -d */ | grep -vxE '(base|cpu|cuda|jit|tune|core|operators|cli)/')
 check "runtime/ holds no other layer" "$unknown"
 
-# FOLDER of objects: files whose functions call each other's in a circle, one circle a line.
+# FOLDER: of objects. Prints the circles of files that call each other's functions.
 circles() {
     find "$1" -name '*.o' ! -path '*/.libs/*' -exec nm -A {} + | awk '
         { file = $1; sub(/:[^:]*$/, "", file) } # FILE:ADDRESS TYPE NAME, or FILE: U NAME
@@ -42,7 +42,7 @@ circles() {
 }
 check "no files call each other in a circle" "$(circles "$top_builddir/runtime")"
 
-# The checks themselves: they must see an include that points up, and a circle.
+# The checks themselves must see an include that points up, and a circle.
 example=$(mktemp -d) || exit 1
 trap 'rm -rf "$example"' EXIT
 mkdir "$example/base"

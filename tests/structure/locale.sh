@@ -1,8 +1,8 @@
-# The library formats and parses numbers with a decimal point in base/ alone, which does it in the C locale whatever the caller has set.
+# The library formats and parses floating-point numbers in base/ alone, which does so in the C locale, whatever locale the caller has set.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir/runtime" || exit 1
 
-# Formatting that takes the process' locale: floats by printf's own functions, and a va_list that may hold some. Parsing likewise.
+# Prints the code that follows the process's locale: printf functions with a floating-point format or a va_list, and functions that parse numbers.
 following() { # FILE...
     grep -nE '\<(vs?n?printf|v?asprintf|strtod|strtof|strtold|atof|setlocale|localeconv)[[:space:]]*\(' "$@" /dev/null
     grep -nE '\<(sn?printf|fprintf|printf|sscanf)[[:space:]]*\(.*%[-+ #0-9.*]*[aefgAEFG]' "$@" /dev/null
@@ -12,7 +12,7 @@ check "no number of the library follows the caller's locale" "$(following $libra
 check "nor in base/, outside locale.c and number.c" "$(following $(find base -name '*.[ch]' ! -name locale.c ! -name number.c))"
 check "the programs keep the C locale" "$(grep -rnE '\<setlocale[[:space:]]*\(' cli)"
 
-# The check itself.
+# The check itself must see formatting and parsing that follow the locale.
 example=$(mktemp -d) || exit 1
 trap 'rm -rf "$example"' EXIT
 echo 'snprintf(text, sizeof(text), "%.*g", digits, value);' >"$example/formats.c"

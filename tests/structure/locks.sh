@@ -7,7 +7,7 @@ plain() { # FILE...
 }
 check "every lock holds the log back" "$(plain $(find . -name '*.c' ! -path './base/log.c' ! -path './cli/*'))"
 
-# The check itself: it must see a plain lock.
+# The check itself must see a plain lock.
 example=$(mktemp) || exit 1
 trap 'rm -f "$example"' EXIT
 echo 'pthread_mutex_lock(&mutex);' >"$example"

@@ -1,4 +1,4 @@
-# The library compiles against musl's headers, where musl-gcc (musl-tools) is there; Lua's and nettle's own are copied beside them.
+# The library compiles against musl's headers, if musl-gcc (musl-tools) is there. The headers of Lua and nettle are copied to a folder for it.
 . "$top_srcdir/tests/cases.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -1,11 +1,11 @@
-# tests/device/package configures anew when what the tests need has come since, and only then.
+# tests/device/package runs configure again if a package that the tests need has been installed since, and only then.
 . "$top_srcdir/tests/cases.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/tree/tests/device" "$work/bin"
 cp "$top_srcdir/tests/device/package" "$work/tree/tests/device"
 
-# configure writes what the script looks for and a line for each run; nothing is built.
+# A configure that writes the file for which the script looks and a line for each run, and a make that builds nothing.
 printf '#!/bin/sh\ntouch config.status\nchmod +x config.status\necho ran >>"%s/runs"\n' "$work" >"$work/tree/configure"
 printf '#!/bin/sh\nexit 1\n' >"$work/bin/make"
 printf '#!/bin/sh\n[ -e "%s/cmocka" ] && echo 1.1.7\n' "$work" >"$work/bin/pkg-config"

@@ -2,7 +2,7 @@
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir" || exit 1
 
-# Line 1 is a comment with words in it; behind #! it is line 2, and a Lua module or a man page has its own mark.
+# Prints the files without a comment of words on line 1, or on line 2 if line 1 is #!. MARK: a pattern for the beginning of a comment.
 without_purpose() { # MARK FILE...
     mark=$1
     shift

@@ -11,10 +11,10 @@
 
 static const char prefix[] = "chunks.";
 enum { MOST_ROW_CHUNKS = 8, LEAST_ROW_BLOCKS = 2 };
-/* Of the default's width, in quarters: what halves and doubles the chunks, and between these. */
+/* The widths that are offered, in quarters of the default's: from half of it to twice. */
 static const int quarters[] = { 2, 3, 5, 6, 8 };
 
-/* What a tuning may name, in alphabetic order. unit: of its numbers. */
+/* The widths that a tuning may name, in alphabetic order. unit: of a tuning's numbers. */
 typedef struct {
     const char *name;
     size_t at; /* in flp_backward_chunks: int64_t */
@@ -34,8 +34,9 @@ static int64_t *width_of(flp_backward_chunks *chunks, const width *which)
     return (int64_t *)(void *)((char *)chunks + which->at);
 }
 
-/* Whether there is such a width to change: chunks of rows have all of the vocabulary at once, and so has one chunk without sums or of saved exponentials; what
- * grad_weight lends a place is as much as it has room for. With grad_hidden alone a row comes from all of the vocabulary at once, whatever its chunk. */
+/* 1: the problem has such a width, and it may be changed. A width of the vocabulary's chunks may not where one chunk is the whole vocabulary: with chunks of
+ * rows, with `direct`, and where all exponentials are saved. Nor may that of saved exponentials in grad_weight, which are as many as it has room for. The rows
+ * of a chunk may where grad_hidden is the only gradient: each row's sum is over the whole vocabulary at once, whatever the chunk. */
 static int has_width(const flp_linear_work *work, const flp_backward_chunks *chunks, const width *which)
 {
     flp_backward_chunks copy = *chunks;
@@ -47,7 +48,7 @@ static int has_width(const flp_linear_work *work, const flp_backward_chunks *chu
     return chunks->row_chunk == 0 && !chunks->direct && !flp_vocab_chunks_all_saved(work->backward, chunks);
 }
 
-/* What the kernels were chosen for stays, and what lies in grad_weight has room there. */
+/* 1: the chunks need no other kernels than the chosen ones, and what is to be stored in grad_weight fits there. */
 static int is_possible(const flp_linear_work *work, const flp_backward_chunks *chunks)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
@@ -60,7 +61,7 @@ static int is_possible(const flp_linear_work *work, const flp_backward_chunks *c
     return chunks->borrowed_columns == 0 || flp_vocab_chunks_can_borrow(normal, chunks->saved_columns, chunks->borrowed_columns, chunks->borrowed_rows);
 }
 
-/* The loss alone has no chunks. */
+/* The chunks of the budget. The loss alone has none. */
 static flp_backward_chunks own_chunks(const flp_linear_work *work)
 {
     return flp_vocab_chunks_have_gradients(work->backward) ? flp_linear_budget_spend(work) : work->chunks;
@@ -154,7 +155,7 @@ void flp_chunk_tuning_offer(const flp_linear_work *work, int decides_bits, int64
     flp_backward_chunks own = own_chunks(work);
     char callers_message[FLP_STATUS_MESSAGE_BYTES];
 
-    flp_status_keep_message(callers_message); /* what cannot be had is no failure */
+    flp_status_keep_message(callers_message); /* a tuning that is not possible is no failure of this call */
     for (int i = 0; i < WIDTHS; i++) {
         const width *which = &widths[i];
         const int64_t number = *width_of(&own, which) / which->unit;

@@ -10,28 +10,31 @@
 
 enum {
     WIDE_HIDDEN = 3072,
-    LEAST_ROW_CHUNK = 512 /* below, reading the weight anew for each chunk of rows costs more than the saved exponentials saves */
+    LEAST_ROW_CHUNK = 512 /* with fewer rows, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
 };
 
-/* How wide the chunks are by default, in tiles of two-byte elements: of saved exponentials, of one whose dlogit lies in the workspace, and of one whose dlogit
- * lies in grad_weight. Long sums run near the speed of a whole product. 41 tiles make nearly whole waves of the 66 clusters of an H100 or H200 for row
- * counts that are powers of two, 33 and 66 whole ones; where hidden is wide the sums of grad_hidden need the room. At N 4096, D 2048 all of the
- * workspace stays below 128 MiB, at N 8192, D 4096 below 256 MiB. */
+/* The default widths of chunks, in tiles of two-byte elements: of the saved exponentials, of a chunk whose dlogit is stored in the workspace, and of one whose
+ * dlogit is stored in grad_weight. Products with sums of this length run at nearly the speed of one product of the whole vocabulary. With a number of rows that
+ * is a power of two, 41 tiles make nearly whole waves of the 66 clusters of an H100 or H200, and 33 and 66 tiles make whole ones. Where hidden is wide, chunks
+ * are narrower, to leave room for the sums of grad_hidden. At N 4096, D 2048 the whole workspace stays below 128 MiB, at N 8192, D 4096 below 256 MiB. */
 typedef struct {
     int64_t saved_exp, own, borrowed;
 } tiles;
 static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28, 33 };
-/* Where grad_hidden alone is wanted: of the saved exponentials of a chunk of rows, by default; in a forward, beside its rows, less where fewer rows will do. */
+/* The default bytes of the saved exponentials of a chunk of rows, where grad_hidden is the only gradient. A forward, which stores its rows beside them, takes
+ * the smaller number, unless that has no room for LEAST_ROW_CHUNK rows. */
 static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_bytes_in_forward = INT64_C(126) << 20;
-enum { PRODUCT_TILE_ROWS = 128, WIDE_TILE_COLUMNS = 256, MULTIPROCESSORS = 132, NARROW_TILE_PERCENT = 88 /* of a wide tile's speed */ };
-enum { STRETCH = 7 /* by a seventh of their width: 28 tiles become 32, 41 become 46 */, HARDLY = 32 /* a part in so many */, SAMPLE_ROWS = 8192 };
+enum { PRODUCT_TILE_ROWS = 128, WIDE_TILE_COLUMNS = 256, MULTIPROCESSORS = 132, NARROW_TILE_PERCENT = 88 /* a narrow tile's speed, of a wide one's */ };
+enum { STRETCH = 7 /* chunks may become 1/7 wider: 28 tiles 32, 41 tiles 46 */, HARDLY = 32 /* 1/32 more counts as hardly more */, SAMPLE_ROWS = 8192 };
 enum { LENT_STEP = 768 /* whole tiles of 128, 192 and 256 columns */, MOST_LENT_COLUMNS = 22 * LENT_STEP };
-enum { WORTH_LENT_PARTS = 2, WORTH_OWN_PARTS = 3 /* what the workspace holds is saved for any number of rows */ };
-enum { LEAST_LENT_HIDDEN = 1024 /* where it is less, calls have many times 2 D rows, for which exponentials are computed again */ };
-enum { BLOCK_COLUMNS = 512 /* what a block's launches take, at some 8192 x 4096 */ };
+/* Saved exponentials in grad_weight are worth it where they are more than 3/2 of those in the workspace, which are saved for any number of rows. */
+enum { WORTH_LENT_PARTS = 2, WORTH_OWN_PARTS = 3 };
+enum { LEAST_LENT_HIDDEN = 1024 /* with less, calls have many times 2 D rows, and exponentials are then computed again */ };
+enum { BLOCK_COLUMNS = 512 /* computing the logits of this many columns takes as long as a block's launches, at about N 8192, D 4096 */ };
 enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 
-/* The most splits among the forward's tiles (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
+/* The most splits that any of the forward's kernels has: the table lists their tiles, as gen/select/linear_logp.lua does. linear_logp_backward's plan refuses a
+ * kernel with more. */
 int flp_linear_budget_most_splits(int64_t vocab)
 {
     static const struct {
@@ -80,7 +83,7 @@ static int64_t all_tiles(const flp_linear_work *work)
     return flp_vocab_chunks_all_columns(work->backward) / FLP_BACKWARD_COLUMNS;
 }
 
-/* So that the last chunk is not a small one. */
+/* The width of chunks of at most `wide` tiles: a smaller one where the last chunk of the vocabulary's `all` tiles would be small. */
 static int64_t even_out(int64_t wide, int64_t all)
 {
     const int64_t chunks = (all + wide - 1) / wide;
@@ -88,8 +91,8 @@ static int64_t even_out(int64_t wide, int64_t all)
     return all % wide * 3 < wide ? (all + chunks - 1) / chunks : wide;
 }
 
-/* wide: in tiles, behind so many saved columns; borrowed_rows: as the chunks'. With saved exponentials, what is not in the first chunk is computed anew: there
- * is nothing to even out. */
+/* Chunks of these widths, in tiles, after saved_exp columns of saved exponentials. borrowed_rows: that of the chunks. With saved exponentials, widths are not
+ * evened out: all that is not in the first chunk is computed anew. */
 static flp_backward_chunks chunks_behind(const flp_linear_work *work, int64_t saved_exp, tiles wide, int64_t borrowed_rows)
 {
     const int saves_exp = work->chunks.saves_exp;
@@ -112,7 +115,7 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
     return chunks_behind(work, work->chunks.saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, wide, borrowed_rows);
 }
 
-/* Tiles of a product of so many rows with all of the weight, in thousandths of whole waves of an H100's or H200's multiprocessors. */
+/* How full the waves of a product of `rows` rows with the whole weight are, on the multiprocessors of an H100 or H200, in thousandths. */
 static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns)
 {
     const int64_t tiles = flp_int64_divide_up(rows, PRODUCT_TILE_ROWS) * flp_int64_divide_up(hidden, tile_columns);
@@ -120,7 +123,7 @@ static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns)
     return 1000 * tiles / flp_int64_round_up(tiles, MULTIPROCESSORS);
 }
 
-/* Narrow tiles read more of both operands for a flop. */
+/* 1: narrow tiles fill so many more multiprocessors that they are faster, although they read more of both operands for each flop. */
 static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chunk)
 {
     const int64_t hidden = work->forward->hidden;
@@ -128,7 +131,8 @@ static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chun
     return filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS) * 100 < filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS / 2) * NARROW_TILE_PERCENT;
 }
 
-/* One chunk is all of the vocabulary. Without losses the upstream gradients are not known in time for chunks of rows. */
+/* One chunk that is the whole vocabulary, with chunks of row_chunk rows; 0: of all rows. Without losses, the upstream gradients of a chunk of rows are not
+ * known when the forward has processed it, so chunks of rows then mean in_forward. */
 static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
 {
     const int64_t all = all_tiles(work);
@@ -141,7 +145,7 @@ static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
     return chunks;
 }
 
-/* So many tiles in the workspace. */
+/* The widths of chunks with `count` tiles in the workspace. */
 static tiles limited_tiles(const flp_linear_work *work, int64_t count)
 {
     return (tiles){ count, count, flp_int64_larger(count, flp_int64_smaller(all_tiles(work) / 2, BORROWED_TILES)) };
@@ -152,15 +156,15 @@ static flp_backward_chunks limited(const flp_linear_work *work, int64_t count)
     return chunks_of(work, limited_tiles(work, count), work->forward->rows);
 }
 
-/* What blocks of so many columns save, in columns whose logits need not be computed again: a block costs launches, and rounds of tiles of grad_weight's product
- * that are not full. */
+/* What blocks of this width save, in columns whose logits need not be computed again. A block costs its launches, and waves of grad_weight's product that are
+ * not full. */
 static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t hidden)
 {
     return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000 - BLOCK_COLUMNS);
 }
 
-/* The width of the blocks of saved exponentials that are best lent by grad_weight at so many rows, and how many there are; 0: none. The forward and the
- * gradients are one call, as without losses nobody knows grad_weight in time. */
+/* The best width of blocks of saved exponentials that are stored in grad_weight at `rows` rows, and in *blocks how many there are; 0: none. Only with losses:
+ * else the forward is a call of its own, which is not given grad_weight. */
 static int64_t choose_lent(const flp_linear_work *work, int64_t rows, int64_t *blocks)
 {
     int64_t best = 0, most_worth = INT64_MIN;
@@ -178,7 +182,7 @@ static int64_t choose_lent(const flp_linear_work *work, int64_t rows, int64_t *b
     return best;
 }
 
-/* Saved exponentials in grad_weight, as there is room at so many rows; what is computed again in chunks of so many tiles. */
+/* Chunks with as many saved exponentials in grad_weight as it has room for at `rows` rows. wide: the widths of the chunks after these. */
 static flp_backward_chunks lend(const flp_linear_work *work, tiles wide, int64_t rows)
 {
     int64_t blocks;
@@ -212,8 +216,8 @@ flp_status flp_linear_budget_check(const flp_linear_work *work)
                            work->forward->rows);
 }
 
-/* Where what is left of the vocabulary would go by in one chunk or two if they were a little wider, as a shard's often does, they are. Each chunk more is a
- * round of tiles that is not full in each product, and all of grad_hidden's sums read and written once more. */
+/* The width, in tiles, of the chunks for the `left` tiles of the vocabulary: `wide`, but up to `most` where one or two chunks are then enough, as they often
+ * are for a shard. Each further chunk costs a wave in each product that is not full, and one more read and write of all sums of grad_hidden. */
 static int64_t stretch(int64_t wide, int64_t most, int64_t left)
 {
     const int64_t chunks = flp_int64_divide_up(left, most);
@@ -221,8 +225,8 @@ static int64_t stretch(int64_t wide, int64_t most, int64_t left)
     return chunks == 1 || chunks == 2 ? flp_int64_divide_up(left, chunks) : flp_int64_smaller(wide, left);
 }
 
-/* One chunk of the whole vocabulary, whose grad_hidden needs no sums, takes hardly more than chunks of so many tiles and their sums: at a number of rows that
- * is not the problem's. */
+/* 1: one chunk of the whole vocabulary, with which grad_hidden needs no sums, takes hardly more memory than chunks of `most` tiles and the sums. This is
+ * computed for SAMPLE_ROWS rows, so that it does not depend on the problem's rows. */
 static int is_whole_hardly_larger(const flp_linear_work *work, int64_t most)
 {
     const flp_backward_chunks all = whole(work, 0), parts = chunks_of(work, (tiles){ most, most, 0 }, 0);
@@ -231,7 +235,7 @@ static int is_whole_hardly_larger(const flp_linear_work *work, int64_t most)
     return all.direct && bytes_of_rows(work, &all, SAMPLE_ROWS) <= bytes + bytes / HARDLY;
 }
 
-/* As wide for any number of rows, so that a row of grad_hidden has the same bits in every batch. */
+/* The default chunks. Their widths do not depend on the number of rows, so that a row of grad_hidden has the same bits in every batch. */
 static flp_backward_chunks by_default(const flp_linear_work *work)
 {
     const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
@@ -250,7 +254,7 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
     return lent.saved_columns * WORTH_LENT_PARTS > own_chunks.saved_columns * WORTH_OWN_PARTS ? lent : own_chunks;
 }
 
-/* The most that fits, low or more and less than high. */
+/* The largest count below high whose chunks fit the budget; `low`, if none above it does. */
 static int64_t most_that_fits(const flp_linear_work *work, flp_backward_chunks (*chunks_at)(const flp_linear_work *work, int64_t count), int64_t low,
                               int64_t high)
 {
@@ -266,7 +270,7 @@ static int64_t most_that_fits(const flp_linear_work *work, flp_backward_chunks (
     return low;
 }
 
-/* Where the scaled rows fit, too. */
+/* The chunks `all`, with hidden_first where that is possible and the rows times their factors fit, too. */
 static flp_backward_chunks with_hidden_first(const flp_linear_work *work, const flp_backward_chunks *all)
 {
     flp_backward_chunks chunks = *all;
@@ -275,7 +279,7 @@ static flp_backward_chunks with_hidden_first(const flp_linear_work *work, const 
     return fits(work, &chunks) ? chunks : *all;
 }
 
-/* The widest that fit, of which one tile does. */
+/* The widest chunks that fit; chunks of one tile do. */
 static flp_backward_chunks within_budget(const flp_linear_work *work)
 {
     const flp_backward_chunks all = whole(work, 0), lent = lending(work, 1);
@@ -292,7 +296,7 @@ static flp_backward_chunks whole_by_blocks(const flp_linear_work *work, int64_t 
     return whole(work, row_blocks * FLP_BACKWARD_ROW_BLOCK);
 }
 
-/* A multiple of FLP_BACKWARD_ROW_BLOCK; 0: not even the least. */
+/* The most rows of a chunk that fit the budget, with the whole vocabulary saved: a multiple of FLP_BACKWARD_ROW_BLOCK. 0: not even LEAST_ROW_CHUNK fit. */
 static int64_t most_rows(const flp_linear_work *work)
 {
     const int64_t all = flp_int64_divide_up(work->forward->rows, FLP_BACKWARD_ROW_BLOCK);
@@ -301,12 +305,12 @@ static int64_t most_rows(const flp_linear_work *work)
     return fits(work, &least) ? most_that_fits(work, whole_by_blocks, LEAST_ROW_CHUNK / FLP_BACKWARD_ROW_BLOCK, all) * FLP_BACKWARD_ROW_BLOCK : 0;
 }
 
-/* How many rows at a time have room for saved exponentials of the whole vocabulary, where grad_weight and grad_bias are not wanted, or added to in fp32 and so
- * may be completed chunk of rows by chunk of rows; 0: too few, or all. */
+/* How many rows at a time have room for saved exponentials of the whole vocabulary; 0: too few, or all. Only where grad_weight and grad_bias are not requested,
+ * or are added to in fp32, so that each chunk of rows can add its part. */
 static int64_t choose_row_chunk(const flp_linear_work *work)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
-    const int is_known = work->losses || flp_vocab_chunks_hidden_alone(normal); /* what the derivatives are made of, in time */
+    const int is_known = work->losses || flp_vocab_chunks_hidden_alone(normal); /* 1: upstream gradients are known in time, or not needed in time */
     const int adds_weight = normal->grad_weight == FLP_NONE || (normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT);
     const int adds_bias = normal->grad_bias == FLP_NONE || (normal->grad_bias == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_BIAS);
     const int64_t rows = is_known && adds_weight && adds_bias ? most_rows(work) : 0;
@@ -319,8 +323,8 @@ static int64_t choose_row_chunk(const flp_linear_work *work)
     return chunks > 1 ? (even + FLP_BACKWARD_ROW_BLOCK - 1) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK : 0;
 }
 
-/* The same without a budget, where grad_hidden alone is wanted: it does not look at the rows. A row's bits come from the whole vocabulary at once, whatever its
- * chunk. */
+/* The same without a budget, only where grad_hidden is the only gradient. It does not depend on the problem's rows. A row's bits do not depend on its chunk,
+ * because its sum is over the whole vocabulary at once. */
 static int64_t default_row_chunk(const flp_linear_work *work)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;

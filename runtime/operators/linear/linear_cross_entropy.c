@@ -1,4 +1,4 @@
-/* linear_cross_entropy: its arguments, the names of its token loss resolved, and its calls. */
+/* linear_cross_entropy: the table of its arguments, how the names of its token loss' inputs and parameters are resolved, and its calls. */
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static const flp_argument list[] = {
     { "partials", AT(partials), .bytes = sizeof(float), .row_elements = FLP_PARTIAL_FLOATS, .owner = FLP_ARGUMENT_OF_SHARD },
     { .name = NULL }
 };
-/* What a shard leaves its partials from. */
+/* The arguments from which a shard computes its partials. */
 static const flp_argument partials_list[] = { { "class_weights", AT(class_weights), .dtype_at = ASKED(class_weights), .asked_at = ASKED(class_weights) },
                                               { "partials", AT(partials), .bytes = sizeof(float) },
                                               { .name = NULL } };
@@ -67,7 +67,7 @@ static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem,
 
 /* ---- arguments of another header ---- */
 
-/* own: room for `most`. A count that check_list refuses is left to it. */
+/* Converts a list of structs of the caller's layout to own, which has room for `most`. A count that is out of range is left to check_list to refuse. */
 static const void *take_list(const flp_sized_struct *known, const flp_sizes *sizes, const void *list, int count, int most, void *own, flp_status *status)
 {
     if (!list || count < 0 || count > most || flp_sized_same(known, sizes))
@@ -101,13 +101,13 @@ static int find(const char (*names)[FLP_TOKEN_LOSS_NAME_BYTES], int count, const
     return -1;
 }
 
-/* one: what the array is an array of. */
+/* one: the word for an element of the array. */
 static flp_status refuse_name(const char *argument, const char *name, const char *loss, const char *one)
 {
     return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got \"%.40s\", which is no %s of %s", argument, name ? name : "NULL", one, loss);
 }
 
-/* most: that any token loss takes. */
+/* most: the largest number that any token loss takes. */
 static flp_status check_list(const char *argument, const void *list, int count, int most)
 {
     if (count >= 0 && count <= most && (list || count == 0))
@@ -146,7 +146,7 @@ static flp_status set_parameter(const flp_token_program *program, const char *lo
     return FLP_OK;
 }
 
-/* Those of the cross-entropy are arguments of their own. */
+/* The parameters of the cross-entropy are fields of args. */
 static flp_status set_own_parameters(const flp_token_program *program, flp_cross_entropy_call *call)
 {
     const flp_linear_cross_entropy_args *args = call->args;
@@ -173,7 +173,8 @@ static flp_status resolve_parameters(const flp_linear_cross_entropy_problem *pro
     return status;
 }
 
-/* Beside the table: scalars, and the loss that is written without rows all the same. Fills in call, which borrows args. */
+/* Checks what the table of arguments does not cover: the scalars, the names, and loss, which is written in calls without rows, too. Fills in work, a
+ * flp_cross_entropy_call that borrows args. */
 static flp_status check_losses(const flp_plan *plan, const void *problem, const void *given, void *work)
 {
     const flp_linear_cross_entropy_problem *normal = problem;
@@ -242,7 +243,7 @@ static flp_status check_partials(const flp_plan *plan, const void *problem, cons
 
 static flp_status run_partials_on_cpu(const flp_plan *plan, const void *work, int64_t *bad_count, int64_t *bad_first)
 {
-    (void)bad_count; /* by the merge */
+    (void)bad_count; /* the merge counts them */
     (void)bad_first;
     return flp_linear_cross_entropy_cpu_partials(plan->context->pool, flp_plan_problem(plan), work);
 }

@@ -1,4 +1,4 @@
-/* linear_cross_entropy on the host: the rows' losses between the two passes. */
+/* linear_cross_entropy on the CPU path: the rows' losses, between the two passes. */
 #include "operators/linear/linear_cross_entropy_cpu.h"
 #include "base/int64.h"
 #include "base/status.h"
@@ -22,15 +22,15 @@ typedef struct {
     const flp_cross_entropy_call *call;
     const flp_linear_cross_entropy_args *args;
     const flp_token_program *program;
-    flp_linear_logp_args inputs; /* what args begin with */
+    flp_linear_logp_args inputs; /* those with which args begins */
     flp_thread_pool *pool;
 
-    float *memory;                             /* behind all that follows, but for what the caller has given */
+    float *memory;                             /* holds the following arrays, except those that the caller passes */
     float *logp, *lse, *entropy, *uniform;     /* [N] */
     float *g_logp, *g_lse, *g_entropy, *g_sum; /* [N] */
-    flp_row_shares *shares;                    /* [N]: of valid rows */
-    int64_t vocab;                             /* of a shard that of the whole */
-    float *class_weights;                      /* [vocab]; NULL: 1 */
+    flp_row_shares *shares;                    /* [N]: statistics of the valid rows */
+    int64_t vocab;                             /* for a shard, that of the whole vocabulary */
+    float *class_weights;                      /* [vocab]; NULL: all 1 */
     double class_weight_mean;                  /* sum_v w[v] / vocab */
     flp_saved_logits saved;                    /* data NULL: none */
 } job;
@@ -43,7 +43,7 @@ static void load_class_weights(job *work, float *to)
     double sum = 0;
     work->class_weight_mean = 1;
     if (work->args->class_weights == NULL)
-        return; /* as without rows */
+        return; /* none are requested, or the call has no rows */
     work->class_weights = to;
     flp_convert_to_f32(work->problem->class_weights, work->args->class_weights, to, (size_t)vocab);
     for (int64_t v = 0; v < vocab; v++)
@@ -51,13 +51,13 @@ static void load_class_weights(job *work, float *to)
     work->class_weight_mean = sum / (double)vocab;
 }
 
-/* Those of the shard's own entries, as its passes count them. */
+/* From a shard's first entry on: its passes count its entries from 0. */
 static const float *own_class_weights(const job *work)
 {
     return work->class_weights == NULL ? NULL : work->class_weights + work->forward->vocab_first;
 }
 
-/* As many logits as the budget has room for: the bits do not show it, so that no memory is no error. */
+/* Allocates memory to save as many logits as the budget allows. Results have the same bits without it, so a failure is no error. */
 static void allocate_saved(job *work)
 {
     const flp_linear_logp_backward_problem *backward = &work->problem->backward;
@@ -116,7 +116,7 @@ static flp_status run_backward(const job *work)
     const int entropy = derivative[FLP_TOKEN_ENTROPY] >= 0;
     flp_linear_logp_backward_args backward = {
         .lse = work->lse,
-        .logp = work->logp, /* beside shares not read: those of a merge count from no logit */
+        .logp = work->logp, /* read where there are no shares: a merge's cannot be passed, because their origin is no logit */
         .g_logp = work->g_logp,
         .g_lse = work->g_lse,
         .entropy = entropy ? work->entropy : NULL,
@@ -151,7 +151,7 @@ static double class_weight(const job *work, int64_t target)
     return work->class_weights != NULL ? work->class_weights[target] : 1;
 }
 
-/* What the sum of losses is multiplied by. */
+/* The factor by which the sum of the losses is multiplied. */
 static double reduction_factor(const job *work)
 {
     double divisor = 0;
@@ -164,7 +164,7 @@ static double reduction_factor(const job *work)
     return divisor == 0 ? 0 : 1 / divisor;
 }
 
-/* A row that counts for nothing is nothing, also of what is infinite. */
+/* factor * value; but 0 if factor is 0 and value is infinite, so that a row of weight 0 contributes nothing. */
 static double scaled(double factor, double value)
 {
     return factor == 0 && isinf(value) ? 0 : factor * value;
@@ -179,7 +179,7 @@ static void store_derivatives(const job *work, int64_t i, double factor, const f
     work->g_sum[i] = (float)(scaled(-factor, uniform) / (double)work->vocab);
 }
 
-/* Row i's weighted loss; its derivatives are those of g_loss times factor times it. */
+/* Returns row i's weighted loss, and stores the derivatives of g_loss * factor * that loss. */
 static double row_loss(const job *work, int64_t i, double factor)
 {
     const flp_linear_cross_entropy_args *args = work->args;
@@ -222,7 +222,7 @@ static void compute_losses(const job *work)
 
 /* ---- a shard of the vocabulary ---- */
 
-/* Rows that do not count leave nothing. */
+/* Rows that are not valid get empty partials. */
 static flp_status leave_partials(const job *work)
 {
     flp_linear_logp_problem shard = *work->forward;
@@ -241,7 +241,7 @@ static void blank_row(const job *work, int64_t i, flp_row_kind kind, int64_t *ba
         flp_row_count_bad(i, bad_count, bad_first);
 }
 
-/* Into the same rows as the forward without shards. */
+/* Writes the statistics of the rows where a forward without shards writes them. */
 static flp_status merge_rows(const job *work, int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_partial *parts = (const flp_linear_partial *)(const void *)work->args->partials;
@@ -281,7 +281,7 @@ static flp_status end(job *work, flp_status status)
     return status;
 }
 
-/* Behind the rows' statistics. */
+/* After the rows' statistics: the losses and the gradients. */
 static flp_status finish(job *work, flp_status status)
 {
     if (status == FLP_OK)

@@ -1,4 +1,4 @@
-/* linear_cross_entropy on the host: linear_logp, each row's loss and its derivatives, then linear_logp's backward. */
+/* linear_cross_entropy on the CPU path: linear_logp, each row's loss and its derivatives, then linear_logp's backward. */
 #ifndef FLP_OPERATORS_LINEAR_CROSS_ENTROPY_CPU_H
 #define FLP_OPERATORS_LINEAR_CROSS_ENTROPY_CPU_H
 #include "cpu/thread_pool.h"
@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "fusedlogp.h"
 
-/* One call, its names resolved. */
+/* One call. The names of the token loss' inputs and parameters are resolved: both are in the order of the program. */
 typedef struct {
     const flp_linear_cross_entropy_args *args;
     const flp_token_program *program;
@@ -15,11 +15,11 @@ typedef struct {
 } flp_cross_entropy_call;
 
 /* problem and args have been checked: strides and target dtype are filled in, temperature is above 0. Losses are computed in fp64, and
- * summed up in the rows' order. It allocates eight floats and five doubles a row, V floats for class weights, and what the two passes do.
+ * summed up in the rows' order. Allocates eight floats and five doubles for each row, V floats for class weights, and what the two passes allocate.
  * bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY. */
 flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
                                         int64_t *bad_count, int64_t *bad_first);
-/* A shard's: args->partials, and behind their exchange all the rest. */
+/* The two calls of a shard: the first writes args->partials; the second, after their exchange, does all the rest. */
 flp_status flp_linear_cross_entropy_cpu_partials(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call);
 flp_status flp_linear_cross_entropy_cpu_merge(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
                                               int64_t *bad_count, int64_t *bad_first);

@@ -1,4 +1,4 @@
-/* linear_cross_entropy on a GPU path: the forward, the losses of the rows, the backward; of a shard of the vocabulary in two calls. */
+/* linear_cross_entropy on a GPU path: the forward, the losses of the rows, the backward. For a shard of the vocabulary, two calls do this. */
 
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "params/linear_logp_merge_sums.h"
 #include "params/token_loss.h"
 
-/* Where everything is. */
+/* What all launches of a call need. */
 typedef struct {
     const flp_linear_cross_entropy_plan *plan;
     const flp_cross_entropy_call *call;
@@ -30,7 +30,7 @@ static float *inside(const execution *run, flp_linear_part part)
     return flp_workspace_at(run->workspace, part);
 }
 
-/* What the backward takes of the forward and of the losses. */
+/* The args of the backward, from those of the call, the results of the forward and the losses' derivatives. */
 static flp_linear_logp_backward_args backward_args(const execution *run)
 {
     flp_linear_logp_backward_args args = {
@@ -90,7 +90,7 @@ static flp_status launch_forward(const execution *run, const flp_packed_rows *ro
     return launch(&run->plan->forward.common, &forward, &more, run->workspace);
 }
 
-/* What is done for the rows of all chunks at once. */
+/* What is done once for all rows, before their chunks. */
 static flp_status prepare(const execution *run)
 {
     const flp_packed_rows all = flp_packed_rows_all(&run->packed);
@@ -171,7 +171,7 @@ static flp_status run_chunk(const execution *run, int64_t first)
     return status;
 }
 
-/* Without rows, too, there is one chunk, which writes zeros. */
+/* A call without rows has one chunk, too, which writes zeros. */
 flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *call, const flp_workspace *workspace)
 {
     const flp_linear_work *work = &flp_linear_cross_entropy_plan_of(common)->backward.work;
@@ -191,7 +191,7 @@ flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *c
 
 /* ---- a shard of the vocabulary ---- */
 
-/* Kernels of a shard count its entries from 0. */
+/* From the shard's first entry on: its kernels count its entries from 0. */
 static const void *shard_class_weights(const execution *run)
 {
     const flp_linear_cross_entropy_problem *problem = &run->plan->problem;
@@ -242,7 +242,7 @@ static flp_status merge_sums(const execution *run)
     return flp_call_launch(kernel, (unsigned)flp_int64_divide_up(args->rows, kernel->manifest.threads), args->stream, parameters);
 }
 
-/* Into the same rows as the forward without shards. */
+/* Writes the statistics of the rows where a forward without shards writes them. */
 static flp_status merge_rows(const execution *run)
 {
     const flp_linear_cross_entropy_args *args = run->args;
@@ -265,7 +265,7 @@ static flp_status merge_rows(const execution *run)
     return status == FLP_OK ? merge_sums(run) : status;
 }
 
-/* Which rows count, for the losses and the gradients. An empty shard has a part in the gradients of none. */
+/* Finds the valid rows, for the losses and the gradients. An empty shard has none, because it contributes to no gradient. */
 static flp_status index_rows(const execution *run)
 {
     const flp_linear_logp_args inputs = shard_inputs(run);

@@ -1,4 +1,4 @@
-/* linear_cross_entropy as an operator: its problem's fields, a row each, the plans of its two passes, and the loss between them. */
+/* linear_cross_entropy as an operator: the table of its problem's fields, the plans of its two passes, and the loss between them. */
 #include "operators/linear/linear_cross_entropy_plan.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 #define AT(field) offsetof(flp_linear_cross_entropy_problem, field)
 
-/* What the loss decides; check_gradients refuses more than 0. */
+/* g_lse and g_entropy are up to the loss: check_gradients refuses any value but 0. */
 static const flp_field upstream[] = { { "backward.g_lse", FLP_FIELD_CHOICE, AT(backward.g_lse), FLP_FIELD_FLAG },
                                       { "backward.g_entropy", FLP_FIELD_CHOICE, AT(backward.g_entropy), FLP_FIELD_FLAG },
                                       { "backward.with_forward", FLP_FIELD_CHOICE, AT(backward.with_forward), .allowed = FLP_FIELD_ALLOWS(0),
@@ -44,7 +44,7 @@ static const flp_field *const fields[] = { flp_linear_logp_field_inputs,
                                            flp_linear_logp_field_backend,
                                            NULL };
 
-/* The generator's name of the loss: token_loss, or that of a cross-entropy. */
+/* The name by which the generator knows the loss: token_loss, or one of the two cross-entropies. */
 static const char *loss_name(const flp_linear_cross_entropy_problem *normal)
 {
     if (normal->token_loss[0])
@@ -52,7 +52,7 @@ static const char *loss_name(const flp_linear_cross_entropy_problem *normal)
     return normal->label_smoothing ? "smoothed_cross_entropy" : "cross_entropy";
 }
 
-/* The loss alone: what belongs to gradients has no meaning. */
+/* For the loss alone: fields that concern gradients must be 0. */
 static flp_status check_without_gradients(const flp_linear_logp_backward_problem *backward)
 {
     const struct {
@@ -85,7 +85,7 @@ static flp_status check_gradients(flp_linear_cross_entropy_problem *normal)
     return status == FLP_OK ? flp_linear_logp_problem_check(&backward->forward) : status;
 }
 
-/* Any memory_budget, for what the least is follows from the token loss, too; behind its end the loss' name is zeros. */
+/* Does not check memory_budget, because the least one that is possible depends on the token loss, too (plan_work). Fills the loss' name up with zeros. */
 static flp_status check_problem(void *filled)
 {
     flp_linear_cross_entropy_problem *normal = filled;
@@ -115,7 +115,8 @@ static int is_shard(const flp_linear_cross_entropy_plan *plan)
     return plan->problem.backward.forward.vocab_total > 0;
 }
 
-/* Saved exponentials times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
+/* Why the forward leaves no saved exponentials; NULL where it does. A saved exponential times a factor of its row is the derivative only where the loss has no
+ * other terms that differ from one vocabulary entry to the next. */
 static const char *no_saved_exp(const flp_linear_cross_entropy_plan *plan)
 {
     const int *derivative = plan->program.derivative;
@@ -132,7 +133,7 @@ static int wants_entropy(const flp_linear_cross_entropy_plan *plan)
     return plan->problem.entropy || plan->program.uses[FLP_TOKEN_ENTROPY];
 }
 
-/* The most that the passes may have to do. */
+/* Fills in the call's work, with the most splits that a forward may have, and its chunks. */
 static flp_status plan_work(flp_linear_cross_entropy_plan *plan)
 {
     const flp_linear_logp_backward_problem *normal = &plan->problem.backward;
@@ -186,7 +187,7 @@ static void offer_tunings(const flp_plan *common, int decides_bits, int64_t most
 
 /* ---- the passes' plans ---- */
 
-/* linear_logp's of a shard; its backward has the first, too. */
+/* The roles that linear_logp has only for a shard. Its backward has the first of them, too. */
 static const flp_role_set shard_roles = FLP_ROLE_SET(SHARD_TARGETS) | FLP_ROLE_SET(MERGE);
 static const flp_role_set not_backward = FLP_LINEAR_LOGP_ROLES | FLP_ROLE_SET(MERGE) | FLP_ROLE_SET(MERGE_SUMS) | FLP_ROLE_SET(TOKEN_LOSS);
 
@@ -201,7 +202,7 @@ static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
     return status == FLP_OK ? flp_linear_logp_backward_check_forward(&plan->forward, &plan->backward.work) : status;
 }
 
-/* Bad targets are counted in the forward already. */
+/* The pass has no target_errors, because the forward has counted the bad targets. */
 static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
 {
     plan->backward.problem = plan->problem.backward;
@@ -212,7 +213,7 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
     return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, ~not_backward, &plan->backward.common);
 }
 
-/* The passes check the others' roles. */
+/* Checks the roles of the loss; the passes check their own. */
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_cross_entropy_plan *plan = own(common);
@@ -230,7 +231,7 @@ static flp_status set_up(flp_plan *common)
     return status == FLP_OK ? set_up_backward(plan) : status;
 }
 
-/* ---- what is said of it ---- */
+/* ---- workspace, description, numerics ---- */
 
 static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {

@@ -1,5 +1,5 @@
-/* linear_cross_entropy over the ranks of an NCCL communicator, each with a shard of the vocabulary: partials, their exchange, the merge with the shard's
- * gradients, the sum of grad_hidden. */
+/* linear_cross_entropy over the ranks of an NCCL communicator, each with a shard of the vocabulary: the shard's partials, their exchange, the merge with the
+ * shard's gradients, and the sum of grad_hidden over the ranks. */
 #include <string.h>
 
 #include "base/status.h"
@@ -12,7 +12,7 @@ static uint32_t mix_text(uint32_t hash, const char *text)
     return flp_ranks_mix(hash, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-/* Parameters in any order. */
+/* Does not depend on the order of the parameters. */
 static uint32_t parameters_digest(const flp_linear_cross_entropy_args *args)
 {
     uint32_t sum = 0;
@@ -24,7 +24,7 @@ static uint32_t parameters_digest(const flp_linear_cross_entropy_args *args)
     return sum;
 }
 
-/* What decides the losses and which gradients there are; the terms have the rest. */
+/* A digest of the options that decide the losses, and of whether grad_hidden is requested. flp_ranks_terms adds all others. */
 static uint32_t options_of(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
 {
     const int flags[] = { problem->reduction,     problem->label_smoothing, problem->class_weights,
@@ -63,7 +63,7 @@ static flp_status run_merge(const flp_ranks *ranks, const flp_linear_cross_entro
     return flp_linear_cross_entropy_merge(flp_ranks_context(ranks), problem, &of_all);
 }
 
-/* A rank that is refused its own half says so before the exchange that the others would wait in. */
+/* A rank whose own part of the call is refused tells the others so before the exchange in which they would wait for it. */
 static flp_status run(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
 {
     const flp_linear_logp_problem *forward = &problem->backward.forward;

@@ -1,4 +1,4 @@
-/* linear_logp: its arguments, a row each, its launches and its calls. */
+/* linear_logp: the table of its arguments, its launches and its calls. */
 #include "operators/linear/linear_logp.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ const flp_argument flp_linear_logp_argument_inputs[] = {
     { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
     { .name = NULL }
 };
-/* The other structs that begin so use it too. */
+/* The structs that begin with the same fields use this table, too. */
 #define BEGINS_SO(type)                                                                                                                                  \
     _Static_assert(AT(hidden) == offsetof(type, hidden) && AT(weight) == offsetof(type, weight) && AT(bias) == offsetof(type, bias) &&                   \
                        AT(target) == offsetof(type, target) && AT(ignore_index) == offsetof(type, ignore_index) && AT(flags) == offsetof(type, flags) && \
@@ -55,14 +55,14 @@ const flp_arguments flp_linear_logp_arguments = {
     .vocab_total_at = ASKED(vocab_total),
 };
 
-/* One launch's parameters. maps: hidden's, weight's, the saved exponentials'. */
+/* The parameters of a launch. maps: the tensor maps of hidden, weight and the saved exponentials. */
 typedef struct {
     CUtensorMap maps[3];
     flp_linear_logp_params tile;
     flp_linear_logp_combine_params combine;
 } launch_parameters;
 
-/* How many the tile kernel has. */
+/* The number of rows that the tile kernel processes. */
 static int64_t tile_rows(const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more)
 {
     return more->rows ? more->rows->rows : args->rows;
@@ -123,17 +123,19 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
-enum { BLOCK_UNIT_TILES = 4 /* of a row block, for what is read of its rows at a unit's beginning; the last tiles one by one */ };
-enum { WARPGROUP_ROWS = 64 }; /* a block of so few lives off the weight's read */
+/* In flp_linear_logp_launch_block, a unit (a row block and a split) has at least this many tiles, to amortise what is read of its rows at its beginning. Only
+ * the last units have one tile. */
+enum { BLOCK_UNIT_TILES = 4 };
+enum { WARPGROUP_ROWS = 64 }; /* a block of no more rows is bound by reading the weight */
 
-/* hidden and weight as they lie in memory, and the saved exponentials. The map of weight ends at the real vocabulary, so that padding reads as zeros. */
+/* The tensor maps of hidden, weight and the saved exponentials. Weight's map ends at the real vocabulary, so that padding reads as zeros. */
 static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp, launch_parameters *parameters)
 {
     const flp_linear_logp_problem *problem = &plan->problem;
     const flp_linear_logp_params *params = &parameters->tile;
     const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB;
-    /* Costs 2 to 5 % there; with more rows it wins 0 to 1.5 %: bench/results/NOTES.md. Not measured for a weight [D, V]. */
+    /* Fetching ahead costs 2 to 5 % with a warpgroup's rows and gains 0 to 1.5 % with more: bench/results/NOTES.md. Not measured for a weight [D, V]. */
     const int ahead = tile->block_rows > WARPGROUP_ROWS && !transposed;
     const flp_matrix hidden = { params->hidden, problem->dtype, params->rows, problem->hidden, params->hidden_stride };
     const flp_matrix weight = { args->weight, problem->dtype, transposed ? problem->hidden : problem->vocab, transposed ? problem->vocab : problem->hidden,
@@ -167,7 +169,8 @@ static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *para
     parameters->combine.gradient = rows->gradient;
 }
 
-/* block_overflow of a chunk begins with that of the block before, which is through: set without need, it costs a look at each block's own. */
+/* For a chunk of rows, block_overflow begins with the entry of the row block before it, which then says whether any of the chunk's blocks overflowed. That row
+ * block has been processed: if its entry is still set, the only cost is that each block looks at its own entry. */
 static void use_saved_exp(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, int64_t first, launch_parameters *parameters)
 {
     const int block_rows = plan->tile->manifest.block_rows * plan->tile->manifest.cluster;
@@ -283,7 +286,7 @@ flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_
     return status;
 }
 
-/* Entries stand for targets; an empty shard has no tiles. */
+/* The tile kernel reads the shard's entries as targets. An empty shard has no tiles. */
 static flp_status launch_shard_tiles(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                      const flp_workspace *workspace)
 {

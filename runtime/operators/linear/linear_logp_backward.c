@@ -1,4 +1,4 @@
-/* linear_logp_backward, and the forward of a plan that has one: the launches, in one go or in two halves, the arguments and the calls. */
+/* linear_logp_backward, and the forward of a plan with_forward: the order of their launches, their arguments and their calls. */
 #include "operators/linear/linear_logp_backward.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_cpu.h"
 
-/* more is left to be filled in. */
+/* `more` is left for the caller to fill in. */
 static flp_backward_execution begin(const flp_packed_call *call, const flp_packed_rows *rows)
 {
     const flp_linear_logp_backward_plan *plan = call->plan;
@@ -24,8 +24,8 @@ static flp_backward_execution begin(const flp_packed_call *call, const flp_packe
     return run;
 }
 
-/* The valid rows are known. What a forward has left is looked at before it is used; with saved exponentials the rows are gathered when their factors are
- * known. */
+/* All launches after the valid rows are known. flp_backward_differentiate_rows comes first, because it checks whether the workspace is that of this backward's
+ * forward. With saved exponentials, the rows are gathered later, times the factors that it computes. */
 static flp_status launch_rest(const flp_backward_execution *run)
 {
     const flp_linear_logp_backward_plan *plan = run->call.plan;
@@ -44,7 +44,7 @@ static flp_status launch_rest(const flp_backward_execution *run)
     return status;
 }
 
-/* Behind the last chunk of rows; run: of all of them. */
+/* After the last chunk of rows. run: that of all rows. */
 static flp_status launch_end(const flp_backward_execution *run)
 {
     flp_status status = flp_backward_is_direct(run) && run->rows.rows > 0 ? flp_backward_scatter_grad_hidden(run) : FLP_OK;
@@ -93,7 +93,8 @@ flp_status flp_linear_logp_backward_launch_merged(const flp_packed_call *call, c
     return status == FLP_OK ? launch_end(&run) : status;
 }
 
-/* The packed rows lie where they need not stay: the backward's place for them may be grad_hidden. */
+/* The packed rows for a forward that is a call of its own: where the backward's would be in grad_hidden, which such a call does not have, these are in a part
+ * of their own. */
 static flp_packed_rows forwards_rows(const flp_packed_call *call)
 {
     flp_packed_rows all = flp_packed_rows_all(call);
@@ -105,7 +106,7 @@ static flp_packed_rows forwards_rows(const flp_packed_call *call)
     return all;
 }
 
-/* What the backward of this forward will be given, too. */
+/* The inputs that the backward of this forward is given, too. */
 static flp_linear_logp_backward_args shared_args(const flp_linear_logp_args *forward)
 {
     flp_linear_logp_backward_args args = { .stream = forward->stream };
@@ -114,7 +115,7 @@ static flp_linear_logp_backward_args shared_args(const flp_linear_logp_args *for
     return args;
 }
 
-/* The product of the rows that have gone through the forward's tiles. */
+/* grad_hidden's product of a chunk of rows, of which the forward has just stored the saved exponentials. */
 static flp_status launch_product(const flp_packed_call *call, const flp_packed_rows *rows)
 {
     flp_backward_execution run = begin(call, rows);
@@ -123,7 +124,7 @@ static flp_status launch_product(const flp_packed_call *call, const flp_packed_r
     return flp_backward_run_in_forward(&run);
 }
 
-/* Rows in chunks, each with grad_hidden's product. */
+/* The forward in chunks of rows, each followed by its product of grad_hidden. */
 static flp_status launch_forward_chunks(const flp_packed_call *call, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp)
 {
     const int64_t chunk = flp_linear_work_chunk_rows(&call->plan->work, args->rows);
@@ -140,7 +141,7 @@ static flp_status launch_forward_chunks(const flp_packed_call *call, const flp_l
     return status;
 }
 
-/* The forward of a plan that has one. */
+/* The forward of a plan with_forward. */
 static flp_status launch_forward(const flp_plan *common, const void *data, const flp_workspace *workspace)
 {
     const flp_linear_logp_args *args = data;
@@ -171,7 +172,7 @@ static flp_status find_targets(const flp_packed_call *call)
     return flp_linear_logp_shard_find_targets(call->plan->shard_targets, &call->plan->problem.forward, &inputs, call->workspace);
 }
 
-/* rows >= 0. Of a plan with a forward, what is left to do. */
+/* The whole backward; for a plan with_forward, what its forward has not done. rows >= 0. */
 static flp_status launch(const flp_plan *plan, const void *args, const flp_workspace *workspace)
 {
     const flp_backward_launch_more none = { 0 };
@@ -198,7 +199,7 @@ static flp_status launch(const flp_plan *plan, const void *args, const flp_works
 #define AT(argument) offsetof(flp_linear_logp_backward_args, argument)
 #define ASKED(field) offsetof(flp_linear_logp_backward_problem, field)
 
-/* As both halves of a pair have it. */
+/* For the forward and the backward of a plan with_forward, which share a workspace of the caller's. */
 static flp_status check_workspace(const flp_plan *plan, int64_t rows, const void *workspace, size_t bytes, const char *wanted)
 {
     if (!workspace)
@@ -206,7 +207,7 @@ static flp_status check_workspace(const flp_plan *plan, int64_t rows, const void
     return flp_arguments_check_workspace(workspace, bytes, flp_plan_workspace_bytes(plan, rows), rows);
 }
 
-/* ---- the forward of a plan that has one ---- */
+/* ---- the forward of a plan with_forward ---- */
 
 static flp_status check_forward(const flp_plan *plan, const void *normal, const void *given, void *work)
 {
@@ -231,7 +232,7 @@ static void leave_mark(const flp_plan *plan, const flp_linear_logp_args *args)
     ((flp_backward_cpu_workspace *)args->workspace)->counts.mark = flp_packed_rows_mark(plan, &shared);
 }
 
-/* A target that the forward had no part for and the backward has is NaN, as on other paths. */
+/* The rows that are not valid in the forward stay NaN: if such a row is valid in the backward, its gradients are NaN, as on the other paths. */
 static void clear_shares(flp_row_shares *shares, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++)
@@ -252,7 +253,7 @@ static flp_status run_forward_on_cpu(const flp_plan *plan, const void *given, in
     return status;
 }
 
-/* Its arrays are checked against the forward's problem, which the plan has. */
+/* Without arrays: check_forward checks these against the forward's problem, which is part of the plan. */
 static const flp_argument *const no_arrays[] = { NULL };
 static const flp_arguments forward_arguments = {
     .args_struct = &flp_sized_linear_logp_args,
@@ -276,7 +277,7 @@ flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const 
     return flp_call_execute(&forward_calls, plan, args, sizes);
 }
 
-/* logp, lse and entropy, which the backward reads, are what the forward found. */
+/* The forward writes logp, lse and entropy to the arrays from which the backward then reads them. */
 static flp_status execute_forward_before(flp_plan *plan, const void *given)
 {
     const flp_linear_logp_backward_args *args = given;
@@ -344,7 +345,7 @@ static flp_status take_mark(const flp_plan *plan, const flp_linear_logp_backward
     return FLP_OK;
 }
 
-/* With a forward, this has counted the bad targets, and says more of the rows than lse. */
+/* A forward has already counted the bad targets, and its shares say more of the rows than lse does. */
 static flp_status run_on_cpu(const flp_plan *plan, const void *given, int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_logp_backward_problem *problem = flp_plan_problem(plan);

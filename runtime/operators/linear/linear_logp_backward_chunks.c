@@ -1,4 +1,4 @@
-/* linear_logp's backward on a GPU path: the products of each chunk of the vocabulary. */
+/* linear_logp's backward on a GPU path: the launches for each chunk of the vocabulary, the derivatives by its logits and their products. */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -11,21 +11,21 @@
 #include "params/matrix_product.h"
 #include "params/tiles.h"
 
-/* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
+/* A chunk of the vocabulary. dlogit holds the derivatives by its logits, or the saved exponentials, which times row_factor are the derivatives. */
 typedef struct {
     int64_t first, columns;
     char *dlogit; /* [rows][stride] */
     int64_t stride;
     const float *row_factor;    /* NULL: 1 */
-    int pdl_wait_in_epilogue;   /* grad_hidden's product: see params/matrix_product.h */
-    int finishes_first;         /* 1: grad_weight and grad_bias of it come behind grad_hidden */
-    int hidden_first;           /* 1: grad_weight's product comes behind grad_hidden's, whose idle clusters begin with it; grad_bias before both */
-    int weight_follows_hidden;  /* 1: the kernel before grad_weight's is grad_hidden's product of the chunk before, whose dlogit it may overwrite */
-    flp_head_start weight_head; /* of that product, with hidden_first */
-    flp_tile_work before;       /* the product that ends as its logits' derivatives begin */
+    int pdl_wait_in_epilogue;   /* of grad_hidden's product: params/matrix_product.h */
+    int finishes_first;         /* 1: grad_hidden is finished before this chunk's grad_weight and grad_bias */
+    int hidden_first;           /* 1: grad_weight's product comes after grad_hidden's, on whose idle clusters it begins; grad_bias comes before both */
+    int weight_follows_hidden;  /* 1: grad_weight's product follows grad_hidden's of the previous chunk, whose dlogit it may overwrite */
+    flp_head_start weight_head; /* of grad_weight's product, with hidden_first */
+    flp_tile_work before;       /* the product that precedes the computation of dlogit */
 } chunk;
 
-enum { WARPGROUPS = 2 /* whose accumulators hold a tile each, where they take turns */ };
+enum { WARPGROUPS = 2 /* in the ping-pong schedule, each holds one tile in its accumulators */ };
 
 /* ---- matrices ---- */
 
@@ -47,7 +47,7 @@ static flp_matrix chunk_of(const flp_backward_execution *run, const void *data, 
     return (flp_matrix){ flp_arguments_advance(data, first * stride, dtype), dtype, columns, run->forward->hidden, stride };
 }
 
-/* What the copy engine may write of a matrix that belongs to the caller: the kernel itself stores what is left of each row (ragged_store.cuh). */
+/* The columns of a caller's matrix that TMA may write. The kernel itself stores the rest of each row (ragged_store.cuh). */
 static flp_matrix whole_vectors(flp_matrix out)
 {
     const int64_t elements = FLP_ENGINE_BYTES / flp_dtype_bytes(out.dtype);
@@ -58,14 +58,14 @@ static flp_matrix whole_vectors(flp_matrix out)
 
 /* ---- the launches of a chunk ---- */
 
-/* Where the gradient filter keeps book, or NULL. */
+/* The bits in which the gradient filter marks the blocks that it keeps, or NULL. */
 static uint32_t *kept_bits(const flp_backward_execution *run)
 {
     return run->call.plan->filter ? flp_backward_at(run, FLP_PART_KEPT) : NULL;
 }
 
-/* The kernel before reads what this one reads, and waited for it. Behind saved exponentials in grad_weight, or without grad_hidden's product, the rows may
- * still be gathered. */
+/* 1: the kernel before dlogit's has itself waited for all that dlogit's kernel reads, because it reads that, too. After saved exponentials in grad_weight, or
+ * without grad_hidden's product, it may be a kernel that still gathers the rows. */
 static int follows_product(const flp_backward_execution *run, const chunk *part)
 {
     const int is_first = part->first == run->chunks->saved_columns, is_lent = run->chunks->lent_columns > 0;
@@ -88,7 +88,7 @@ static flp_tile_work weight_work(const flp_backward_execution *run, int64_t colu
                             .inner = run->rows.rows };
 }
 
-/* Of grad_weight's product behind grad_hidden's of the same chunk. */
+/* The head start of grad_weight's product over the end of grad_hidden's, which precedes it in the same chunk. */
 static flp_head_start weight_head_start(const flp_backward_execution *run, int64_t columns)
 {
     const flp_tile_work hidden = hidden_work(run, columns), weight = weight_work(run, columns);
@@ -149,10 +149,12 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
     return flp_tile_launch_run(&run->call.plan->common, FLP_ROLE_GRAD_LOGITS, &launch, run->call.args->stream);
 }
 
-/* On an H200 15,500 steps a cluster (8192, 4096, 128256) gain 5 % in burst by it and nothing sustained, 4,000 (4096, 2048, 131072) nothing and lose 1 %. */
+/* Measured on an H200: with 15,500 steps a cluster (N 8192, D 4096, V 128256), this gains 5 % in burst and nothing sustained; with 4,000 (N 4096, D 2048,
+ * V 131072), it gains nothing, and loses 1 % sustained. */
 int64_t flp_backward_least_steps_in_step = 8192;
 
-/* A counter for the clusters of a product that is the call's only one of its kind, and so long that they would drift apart. */
+/* The counter by which the clusters of a product synchronise; NULL: they do not. They do in a product that is the call's only one of its kind, and so long that
+ * its clusters would drift apart. */
 static uint32_t *meetings_of(const flp_backward_execution *run, flp_role role, const flp_tile_launch *launch, int64_t inner)
 {
     const flp_tile_shape shape = flp_tile_launch_shape(&run->call.plan->common, role, launch);
@@ -185,8 +187,8 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
     return flp_tile_launch_run(&run->call.plan->common, role, launch, run->call.args->stream);
 }
 
-/* sums += dlogit . weight. What it reads was there before the product of grad_weight began. Or grad_hidden = that of the whole vocabulary, in
- * place of the rows that grad_weight's product has read. */
+/* sums += dlogit . weight. All that this reads was complete before grad_weight's product began. With a direct product, grad_hidden = dlogit . weight of the
+ * whole vocabulary, which overwrites the packed rows that grad_weight's product has read. */
 static flp_status add_to_sums(const flp_backward_execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
@@ -223,7 +225,7 @@ static flp_linear_step weight_step(const flp_backward_execution *run, const chun
     return part->hidden_first ? FLP_STEP_WEIGHT_SECOND : FLP_STEP_WEIGHT;
 }
 
-/* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
+/* grad_weight (+)= dlogit^T . hidden, or its transpose where the weight is [D, V]. */
 static flp_status write_grad_weight(const flp_backward_execution *run, const chunk *part)
 {
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
@@ -284,7 +286,7 @@ static flp_status run_weight_product(const flp_backward_execution *run, const ch
     return run->call.plan->weight_product ? write_grad_weight(run, part) : FLP_OK;
 }
 
-/* What does not read grad_hidden's sums. */
+/* The launches that do not use grad_hidden's sums. */
 static flp_status run_weight_products(const flp_backward_execution *run, const chunk *part)
 {
     const flp_status status = run_bias(run, part);
@@ -297,7 +299,7 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
     return run->call.plan->hidden_product && run->rows.rows > 0 ? add_to_sums(run, part) : FLP_OK;
 }
 
-/* Without factors, which nobody knows yet. */
+/* The product without the rows' factors, which are not known yet. */
 flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
 {
     const chunk part = { .columns = run->forward->vocab, .dlogit = flp_backward_at(run, FLP_PART_DLOGIT), .stride = run->chunks->saved_columns };
@@ -305,7 +307,8 @@ flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
     return add_to_sums(run, &part);
 }
 
-/* All of the vocabulary, of which grad_weight's product takes the rows times their factors: in a place of their own, as grad_hidden takes the rows'. */
+/* The whole vocabulary. The rows times their factors, which grad_weight's product reads, are in a place of their own, because grad_hidden overwrites the packed
+ * rows. */
 static flp_status run_hidden_before_weight(const flp_backward_execution *run, const chunk *part)
 {
     flp_backward_execution scaled = *run;
@@ -319,8 +322,8 @@ static flp_status run_hidden_before_weight(const flp_backward_execution *run, co
     return status == FLP_OK ? run_weight_products(&scaled, part) : status;
 }
 
-/* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
- * were. */
+/* The first chunk, whose exponentials the forward has saved. grad_weight's product reads the rows times their factors, which replace the packed rows; for what
+ * follows, the rows are packed again. */
 static flp_status run_saved_exp(const flp_backward_execution *run)
 {
     const int64_t vocab = run->forward->vocab, stride = run->chunks->saved_columns;
@@ -344,7 +347,7 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
     return status == FLP_OK ? run_hidden_product(run, &part) : status;
 }
 
-/* A block of the saved exponentials that the forward had no room for, in dlogit's place. */
+/* Computes a block of saved exponentials for which the forward had no room, into the workspace's dlogit. */
 static flp_status compute_block_again(const flp_backward_execution *run, int64_t block)
 {
     const int64_t columns = run->chunks->lent_columns;
@@ -359,7 +362,7 @@ static flp_status compute_block_again(const flp_backward_execution *run, int64_t
     return run->rows.rows > 0 ? flp_linear_logp_launch_block(run->more->forward, &inputs, &more, run->call.workspace, block) : FLP_OK;
 }
 
-/* The rows times their factors: in the rows' place, or in one of their own where they are wanted as they are, too. */
+/* The execution with the rows times their factors: these are in place of the packed rows, or in a place of their own where the packed rows are needed, too. */
 static flp_backward_execution with_scaled_rows(const flp_backward_execution *run, const flp_vocab_lending *lending)
 {
     flp_backward_execution scaled = *run;
@@ -371,8 +374,9 @@ static flp_backward_execution with_scaled_rows(const flp_backward_execution *run
     return scaled;
 }
 
-/* The same of those that lie in grad_weight, block by block: what is written of it may take the place of blocks that both products have read. A saved
- * block's products begin beside the ones before, and write behind them: grad_hidden's adds to what the block before has added to. */
+/* The same for saved exponentials in grad_weight, block by block: what is written of grad_weight may overwrite blocks that both products have read. The
+ * products of a saved block begin beside the end of the previous ones, and wait for these before they write: grad_hidden's adds to the same sums as the
+ * previous block's. */
 static flp_status run_lent(const flp_backward_execution *run)
 {
     const int64_t columns = run->chunks->lent_columns;
@@ -410,7 +414,7 @@ static flp_status run_all_saved_exp(const flp_backward_execution *run)
     return run->chunks->lent_columns > 0 ? run_lent(run) : run_saved_exp(run);
 }
 
-/* Clears the filter's bits; columns: of the chunk whose bits they were, 0 before the first. */
+/* Counts and clears the filter's bits. columns: those of the chunk to which the bits belong; 0 before the first chunk: only clears. */
 static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
 {
     const int64_t row_blocks = (run->rows.rows + 255) / 256 * 4;
@@ -428,13 +432,13 @@ static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
     return flp_call_launch(run->call.plan->filter, 1, run->call.args->stream, parameters);
 }
 
-/* In grad_weight, behind what this chunk writes of it, or in the workspace. */
+/* Where dlogit is stored: in grad_weight, after what this chunk writes of it, or in the workspace. */
 static char *place_dlogit(const flp_backward_execution *run, const flp_vocab_chunk *size)
 {
     return size->borrowed >= 0 ? (char *)run->call.args->grad_weight + size->borrowed : flp_backward_at(run, FLP_PART_DLOGIT);
 }
 
-/* The last chunk, for an exchange of grad_hidden beside the rest of it. */
+/* The last chunk, where an exchange of grad_hidden is to run beside its other launches. */
 static flp_status finish_hidden_first(const flp_backward_execution *run, const chunk *part)
 {
     flp_status status = run_hidden_product(run, part);
@@ -457,9 +461,9 @@ static flp_status run_products(const flp_backward_execution *run, const chunk *p
     return status == FLP_OK && part->hidden_first ? run_weight_product(run, part) : status;
 }
 
-/* grad_hidden's sums stand apart from the rows, which the direct product overwrites; the filter leaves tiles of all lengths, of which nobody knows who is idle
- * when. Where grad_weight's tiles are so long that none fits an idle cluster's time, those of the next chunk's derivatives do: grad_hidden's product is then
- * second. */
+/* 1: grad_hidden's product may come before grad_weight's. Not if it is direct, because it then overwrites the rows, which grad_weight's product reads. Not with
+ * the filter, which leaves tiles of all lengths, so that nobody knows which clusters are idle when. Where grad_weight's tiles are so long that an idle cluster
+ * has no time for one, it has for those of the next chunk's derivatives: grad_hidden's product then comes second. */
 static int can_go_hidden_first(const flp_backward_execution *run)
 {
     const flp_linear_logp_backward_plan *plan = run->call.plan;
@@ -467,7 +471,7 @@ static int can_go_hidden_first(const flp_backward_execution *run)
     return plan->hidden_product && plan->weight_product && !plan->filter && run->rows.rows > 0 && !flp_backward_is_direct(run);
 }
 
-/* before: the product that ends as this chunk begins; becomes this chunk's last. */
+/* *before: the product that precedes this chunk; receives the chunk's last product. */
 static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size, flp_tile_work *before)
 {
     const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
@@ -486,7 +490,7 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
     flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
     *before = hidden_first ? weight_work(run, size->columns) : hidden_work(run, size->columns);
-    before->head_tiles = (int64_t)weight_head.workers * weight_head.tiles; /* all of them, or more, where the idle clusters have time for all */
+    before->head_tiles = (int64_t)weight_head.workers * weight_head.tiles; /* all tiles, or more, where the idle clusters have time for all */
     if (status == FLP_OK)
         status = finishes_first ? finish_hidden_first(run, &part) : run_products(run, &part);
     return status == FLP_OK && run->call.plan->filter ? count_kept(run, size->columns) : status;

@@ -1,4 +1,4 @@
-/* linear_logp's backward on the host: which rows are valid, in which order the phases run, and their memory. */
+/* linear_logp's backward on the CPU path: which rows are valid, in which order the phases run, and their memory. */
 #include "operators/linear/linear_logp_cpu.h"
 #include "base/dtype.h"
 #include "base/int64.h"
@@ -12,7 +12,7 @@
 
 /* ---- memory ---- */
 
-/* count x bytes in *to; 0 where there is no memory. */
+/* Stores the address of count x bytes in *to. Returns 0 where there is no memory. */
 static int allocate(void *to, int64_t count, size_t bytes)
 {
     void *made = flp_large_memory_allocate(count, bytes);
@@ -20,7 +20,7 @@ static int allocate(void *to, int64_t count, size_t bytes)
     return made != NULL;
 }
 
-/* Sums that no group writes, for want of rows, are zeros. */
+/* For a call without rows: sets to zero the sums that no group writes. */
 static void clear_block(flp_backward_job *job)
 {
     int64_t block_chunks = flp_int64_smaller(job->chunks, FLP_BACKWARD_BLOCK_CHUNKS);
@@ -84,7 +84,7 @@ static void clear_row(const flp_backward_job *job, int64_t row)
     memset((unsigned char *)job->args->grad_hidden + row * problem->grad_hidden_stride * bytes, 0, (size_t)(problem->forward.hidden * bytes));
 }
 
-/* A row that takes no part is answered here; in an empty shard all are. */
+/* Collects the valid rows. The others, and in an empty shard all rows, get their grad_hidden, zeros, here. */
 static void collect_rows(flp_backward_job *job, int64_t *bad_count, int64_t *bad_first)
 {
     for (int64_t row = 0; row < job->args->rows; row++) {
@@ -105,7 +105,7 @@ static void run_group(flp_backward_job *job)
 {
     job->group_rows = (int)flp_int64_smaller(job->rows - job->first_row, FLP_BACKWARD_GROUP_ROWS);
     job->sets = (job->group_rows + FLP_LANES - 1) / FLP_LANES;
-    /* A single group stays from block to block. */
+    /* A single group is gathered for the first block, and stays for the others. */
     if (job->first_chunk == 0 || job->rows > FLP_BACKWARD_GROUP_ROWS)
         flp_backward_gather(job);
     flp_backward_differentiate(job);

@@ -1,12 +1,12 @@
-/* One call of linear_logp's backward on the host: what its phases share.
+/* One call of linear_logp's backward on the CPU path: what its phases share.
  *
- * The vocabulary goes by in blocks of chunks, and for each block the rows in groups of sets. A block and a group take four phases, each of
- * many units on the pool: gather the group's rows, compute the derivatives by the logits, add their products with the weight to
- * grad_hidden, and add their products with hidden (and their sums) to the block's grad_weight (and grad_bias). A block's sums are complete
- * after its last group, a row's after the last block.
+ * The vocabulary is processed in blocks of chunks, and for each block the rows in groups of sets. For a block and a group there are four phases, each of many
+ * units on the thread pool: gather the group's rows, compute the derivatives by the logits, add their products with the weight to grad_hidden, and add their
+ * products with hidden (and their sums) to the block's grad_weight (and grad_bias). A block's sums are complete after its last group, a row's after the last
+ * block.
  *
- * Neither the size of a block, of a group or of a unit shows in the bits: grad_hidden's terms come chunk by chunk, and grad_weight's in blocks
- * of FLP_CHUNK_DEPTH rows, of which a group is a multiple. */
+ * The sizes of blocks, groups and units do not change the bits: grad_hidden's terms are added chunk by chunk, and grad_weight's in blocks of FLP_CHUNK_DEPTH
+ * rows, of which a group is a multiple. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_JOB_H
 #define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_JOB_H
 #include "operators/linear/linear_logp_cpu.h"
@@ -19,7 +19,7 @@ enum {
     FLP_BACKWARD_GROUP_ROWS = 4 * FLP_CHUNK_DEPTH,
     FLP_BACKWARD_GROUP_SETS = FLP_BACKWARD_GROUP_ROWS / FLP_LANES,
     FLP_BACKWARD_BLOCK_CHUNKS = 16,
-    FLP_BACKWARD_LOGITS = FLP_CHUNK_COLUMNS * FLP_LANES, /* of one set and chunk */
+    FLP_BACKWARD_LOGITS = FLP_CHUNK_COLUMNS * FLP_LANES, /* of one set and one chunk */
     FLP_BACKWARD_SCRATCH = FLP_CHUNK_PANEL_FLOATS + 2 * FLP_CHUNK_DEPTH
 };
 
@@ -29,30 +29,30 @@ typedef struct {
     const flp_backward_uniform *uniform; /* or NULL */
     const flp_saved_logits *saved;       /* or NULL */
     const flp_row_shares *shares;        /* or NULL */
-    flp_linear_logp_args inputs;         /* what args begin with */
+    flp_linear_logp_args inputs;         /* those with which args begins */
     flp_thread_pool *pool;
     const flp_microkernel *kernel;
 
-    int64_t rows, *row;     /* those with a part in the gradients, by their place in the caller's arrays */
+    int64_t rows, *row;     /* the rows that contribute to the gradients: their number, and their indices in the caller's arrays */
     int64_t chunks, panels; /* of the vocabulary; of sixteen components of hidden */
 
     int64_t first_chunk; /* of the block */
     int block_chunks;
     int64_t first_row; /* of the group: in row[] */
     int group_rows, sets;
-    int parts; /* of the sets or panels, in the phase that runs: a unit takes one */
+    int parts; /* of the sets or panels, in the phase that runs: a unit has one */
 
     flp_logit_gradient gradient[FLP_BACKWARD_GROUP_SETS];
-    int64_t words;        /* of D, as the kernel takes them */
+    int64_t words;        /* 32-bit words of a row, as the microkernel reads it */
     float *hidden_sets;   /* [GROUP_SETS][words][16]: sixteen rows side by side */
     float *hidden_panels; /* [panels][words of GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
     float *derivatives;   /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
-    float *pairs;         /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS / 2][16]: the same, rounded to bf16, words of two entries; NULL: in fp32 */
-    float residual[FLP_BACKWARD_GROUP_ROWS]; /* with pairs: what rounding took from the derivative by the target's logit */
-    float *grad_hidden;                      /* [sets of all rows][D][16]; NULL where not wanted, as the next two */
+    float *pairs;         /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS / 2][16]: the same in bf16, two entries in a word; NULL: fp32 is used */
+    float residual[FLP_BACKWARD_GROUP_ROWS]; /* with pairs: the rounding error of the derivative by the target's logit */
+    float *grad_hidden;                      /* [sets of all rows][D][16]; this and the next two: NULL where the gradient is not requested */
     float *grad_weight;                      /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16] */
     double *grad_bias;                       /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS] */
-    float *scratch;                          /* for each thread: a panel, the bias, the weights of the classes */
+    float *scratch;                          /* for each thread: a panel, the bias, the class weights */
 } flp_backward_job;
 
 /* The phases of one group, then of one block, then of the call. */
@@ -64,7 +64,7 @@ void flp_backward_add_to_bias(flp_backward_job *job);
 void flp_backward_store_block(flp_backward_job *job); /* grad_weight and grad_bias */
 void flp_backward_store_hidden(flp_backward_job *job);
 
-/* The first vocabulary entry of a chunk of the block, and how many there are. */
+/* Returns the number of vocabulary entries of a chunk of the block; *first: the first of them. */
 static inline int flp_backward_chunk(const flp_backward_job *job, int chunk, int64_t *first)
 {
     *first = (job->first_chunk + chunk) * FLP_CHUNK_COLUMNS;

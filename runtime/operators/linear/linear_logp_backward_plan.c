@@ -1,4 +1,4 @@
-/* linear_logp_backward as an operator: its problem's fields, a row each, and what its plans hold, need and say. */
+/* linear_logp_backward as an operator: the table of its problem's fields, and its plans' kernels, workspace, description and numerics. */
 #include "operators/linear/linear_logp_backward_plan.h"
 
 #include <float.h>
@@ -16,7 +16,7 @@
 
 #define AT(field) offsetof(flp_linear_logp_backward_problem, field)
 
-/* One problem has one string, so what only the forward writes is not there. */
+/* Outputs that only the forward writes must be 0 here, so that one problem has one string. */
 const flp_field flp_linear_logp_backward_field_forward[] = {
     { "forward.argmax", FLP_FIELD_CHOICE, AT(forward.argmax), .allowed = FLP_FIELD_ALLOWS(0), .wanted = "0: only linear_logp itself writes it" },
     { "forward.entropy", FLP_FIELD_CHOICE, AT(forward.entropy), .allowed = FLP_FIELD_ALLOWS(0), .wanted = "0: only linear_logp itself writes it" },
@@ -90,7 +90,7 @@ flp_status flp_linear_logp_backward_problem_check_gradients(flp_linear_logp_back
     return status == FLP_OK ? check_stride("grad_weight_stride", normal->grad_weight, normal->grad_weight_stride) : status;
 }
 
-/* A memory_budget of 0 stays: the default is another for other rows, and a problem with a larger bound on them is the same to dispatch. */
+/* A memory_budget of 0 is not replaced by the default, which depends on the rows: to dispatch, a problem with a larger bound on the rows is the same one. */
 static flp_status check_problem(void *normal)
 {
     flp_status status = flp_linear_logp_backward_problem_check_gradients(normal);
@@ -102,7 +102,7 @@ static flp_status check_problem(void *normal)
     return flp_linear_budget_check(&work);
 }
 
-/* What is laid out for rows has room for the last cluster's, too. */
+/* Parts of the workspace that have rows rounded up to FLP_BACKWARD_ROW_BLOCK must have room for all rows of the last cluster. */
 static flp_status check_cluster_rows(const flp_manifest *manifest)
 {
     const int rows = manifest->block_rows * manifest->cluster;
@@ -112,7 +112,7 @@ static flp_status check_cluster_rows(const flp_manifest *manifest)
     return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_rows times cluster is %d, wanted at most %d", manifest->variant, rows, FLP_BACKWARD_ROW_BLOCK);
 }
 
-/* What launches divide by; a kernel in a cache says it of itself. */
+/* Checks the numbers by which launches divide: a kernel from a cache brings its own manifest. */
 static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
 {
     if (manifest->threads >= 1 && manifest->cluster >= 1 && (!has_tile || (manifest->block_rows >= 1 && manifest->block_columns >= 1)))
@@ -121,7 +121,7 @@ static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
                            manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_columns);
 }
 
-/* The roles that the problem wants, and those that it may have. */
+/* Checks that each role which the problem needs has a kernel, and that no others have one, except optional roles. */
 static flp_status check_kernels(const flp_plan *common)
 {
     const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
@@ -137,7 +137,7 @@ static flp_status check_kernels(const flp_plan *common)
         wanted |= FLP_ROLE_SET(BIAS);
     if (problem->forward.vocab_total > 0)
         wanted |= FLP_ROLE_SET(SHARD_TARGETS) | (flp_vocab_chunks_have_gradients(problem) ? FLP_ROLE_SET(OTHER_SHARDS) : 0);
-    if (problem->grad_filter_eps > 0) /* where blocks are passed over */
+    if (problem->grad_filter_eps > 0) /* on the path that skips blocks */
         optional |= FLP_ROLE_SET(FILTER);
     if (problem->with_forward)
         optional |= FLP_LINEAR_LOGP_ROLES;
@@ -160,7 +160,7 @@ flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *fo
     return work->chunks.saves_exp ? check_cluster_rows(&forward->tile->manifest) : FLP_OK;
 }
 
-/* The forward's problem, on every path, and how memory is spent. */
+/* Fills in the forward's problem, on every path, and the chunks. */
 static flp_status begin(flp_plan *common)
 {
     flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
@@ -237,7 +237,7 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     flp_linear_workspace_lay_out(&flp_linear_logp_backward_plan_of(common)->work, rows, workspace);
 }
 
-/* On every path a backward takes what its forward has left in the workspace. Fewer bytes a row than on the others. */
+/* As on the other paths, a backward uses what its forward has left in the workspace; here this takes fewer bytes for each row. */
 static int64_t cpu_workspace_bytes(const flp_plan *common, int64_t rows)
 {
     const int64_t bytes = (int64_t)(sizeof(flp_backward_cpu_workspace) + (size_t)rows * sizeof(flp_row_shares));
@@ -253,7 +253,7 @@ static void describe_optional(flp_text *text, const char *role, const flp_kernel
         flp_describe_kernel(text, role, &kernel->manifest);
 }
 
-/* Behind the saved exponentials. */
+/* The chunks after the saved exponentials. */
 static void describe_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_linear_work *work)
 {
     const flp_backward_chunks *chunks = &work->chunks;
@@ -328,7 +328,7 @@ static void describe(const flp_plan *common, flp_text *text)
                         2 * (products - 1) + 2 * (double)computed / (double)problem->forward.vocab, computed);
 }
 
-/* grad_hidden is summed up chunk by chunk. */
+/* The widths of the chunks belong to the identity, because grad_hidden is summed up chunk by chunk. */
 static void write_arithmetic(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);

@@ -1,13 +1,13 @@
-/* The phases of linear_logp's backward on the host that compute: rows, derivatives by the logits, and their products. */
+/* The phases of linear_logp's backward on the CPU path that compute: rows, derivatives by the logits, and their products. */
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_job.h"
 #include "operators/linear/vocab_shard.h"
 #include <math.h>
 #include <string.h>
 
-enum { UNITS_PER_THREAD = 4 /* wanted: evens out the end of a phase */ };
+enum { UNITS_PER_THREAD = 4 /* at least, if possible, so that all threads finish at about the same time */ };
 
-/* `units` units are there anyway: cuts each into so many parts, at most `most`, that all threads find work. */
+/* Runs a phase that has `units` units: divides each into parts, at most `most`, such that all threads have work. */
 static void run_parts(flp_backward_job *job, int64_t units, int64_t most, void (*task)(void *data, int64_t index, int thread))
 {
     int64_t wanted = UNITS_PER_THREAD * flp_thread_pool_threads(job->pool), parts = (wanted + units - 1) / units;
@@ -17,7 +17,7 @@ static void run_parts(flp_backward_job *job, int64_t units, int64_t most, void (
 
 /* ---- the group's rows ---- */
 
-/* As the forward left it, or from what the caller has kept of it. */
+/* The row's statistics: those that the forward left, or else from the caller's lse, entropy and logp. */
 static void fill_shares(const flp_backward_job *job, int64_t i, flp_logit_gradient_row *row)
 {
     const flp_linear_logp_backward_args *args = job->args;
@@ -55,7 +55,7 @@ static void fill_gradient(const flp_backward_job *job, const int64_t *row, int c
     }
 }
 
-/* Two rows a word, the first in the low half; an odd last one has zeros beside it. */
+/* Two rows in each word, the first in the low half; an odd last row is paired with zeros. */
 static void fill_pair_panels(const flp_backward_job *job, int64_t set, const int64_t *row, int count)
 {
     const flp_linear_logp_problem *forward = &job->problem->forward;
@@ -77,7 +77,7 @@ static void fill_pair_panels(const flp_backward_job *job, int64_t set, const int
     }
 }
 
-/* The set's rows with sixteen components side by side; the last panel ends in zeros. */
+/* The set's rows with sixteen components side by side; the last panel is padded with zeros. */
 static void fill_panels(const flp_backward_job *job, int64_t set, const int64_t *row, int count)
 {
     const flp_linear_logp_problem *forward = &job->problem->forward;
@@ -113,7 +113,7 @@ void flp_backward_gather(flp_backward_job *job)
 
 /* ---- derivatives by the logits: a unit is a chunk and some sets ---- */
 
-/* NULL where no derivative depends on them. */
+/* The class weights of the chunk's entries, or ones; NULL where no derivative depends on them. */
 static const float *uniform_weights(const flp_backward_job *job, int64_t first, int width, float *ones)
 {
     if (job->uniform == NULL)
@@ -125,7 +125,8 @@ static const float *uniform_weights(const flp_backward_job *job, int64_t first, 
     return ones;
 }
 
-/* A likely token's gradient hangs on its own derivative, which therefore keeps its digits: the products add what is kept here. */
+/* Keeps the rounding error of the derivative by each row's target, for the products to add: for a likely token, the gradient depends mostly on that
+ * derivative. */
 static void keep_residuals(flp_backward_job *job, int set, int64_t first, int width, const float *derivatives)
 {
     for (int lane = 0; lane < FLP_LANES; lane++) {
@@ -137,15 +138,15 @@ static void keep_residuals(flp_backward_job *job, int set, int64_t first, int wi
     }
 }
 
-/* How many of the group's sets have their logits from the forward. */
+/* The number of the group's sets of which the forward has saved the logits. */
 static int saved_sets(const flp_backward_job *job)
 {
     int64_t left = job->saved != NULL ? job->saved->sets - job->first_row / FLP_LANES : 0;
     return (int)(left < 0 ? 0 : left < job->sets ? left : job->sets);
 }
 
-/* A set's derivatives from its logits, rounded too where the products take them so: then none but grad_bias reads the others, which else pass through
- * `own` [FLP_BACKWARD_LOGITS]. */
+/* Computes a set's derivatives from its logits. With pairs, the products read them in bf16: the fp32 derivatives are then kept for grad_bias alone, and without
+ * it are only passed through `own` [FLP_BACKWARD_LOGITS]. */
 static void differentiate_set(flp_backward_job *job, int chunk, int set, const float *bias, const float *weights, const float *logits, float *own)
 {
     float *derivatives = job->pairs == NULL || job->grad_bias != NULL ? flp_backward_derivatives(job, chunk, set) : own;
@@ -187,14 +188,14 @@ void flp_backward_differentiate(flp_backward_job *job)
     run_parts(job, job->block_chunks, job->sets, differentiate_unit);
 }
 
-/* ---- grad_hidden: a unit is some components and some sets; the weight's block is read across ---- */
+/* ---- grad_hidden: a unit is some components and some sets; the weight's block is read transposed ---- */
 
 static int64_t component_blocks(const flp_backward_job *job)
 {
     return (job->problem->forward.hidden + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
 }
 
-/* sums [depth][16] += residual x weight, of the set's rows whose target is in the chunk. */
+/* sums [depth][16] += residual x weight, for the set's rows whose target is in the chunk. */
 static void add_residuals_to_hidden(const flp_backward_job *job, int set, int64_t first, int width, int64_t begin, int depth, float *sums)
 {
     const flp_linear_logp_problem *forward = &job->problem->forward;
@@ -252,7 +253,7 @@ void flp_backward_add_to_hidden(flp_backward_job *job)
 
 /* ---- grad_weight: a unit is a chunk and some panels of hidden ---- */
 
-/* panel [FLP_CHUNK_COLUMNS][words of FLP_CHUNK_DEPTH]: the derivatives of the group's rows begin .. begin + depth - 1, a row of it an entry. */
+/* panel [FLP_CHUNK_COLUMNS][words of FLP_CHUNK_DEPTH] receives the derivatives of the group's rows begin .. begin + depth - 1, for each vocabulary entry. */
 static void load_derivative_pairs(const flp_backward_job *job, int chunk, int width, int begin, int depth, float *panel)
 {
     for (int at = 0; at < depth; at += FLP_LANES) {
@@ -277,7 +278,7 @@ static void load_derivatives(const flp_backward_job *job, int chunk, int width, 
     }
 }
 
-/* sums [width][16] += residual x hidden, of the group's rows begin .. begin + depth - 1 whose target is in the chunk, in their order. */
+/* sums [width][16] += residual x hidden, for the group's rows begin .. begin + depth - 1 whose target is in the chunk, in their order. */
 static void add_residuals_to_weight(const flp_backward_job *job, int64_t first, int width, int begin, int depth, int64_t panel, float *sums)
 {
     const flp_linear_logp_problem *forward = &job->problem->forward;

@@ -1,4 +1,4 @@
-/* linear_logp's backward on a GPU path: what each row's derivatives need, and grad_hidden back in its rows' places. */
+/* linear_logp's backward on a GPU path: the launches that concern rows, from the coefficients of their derivatives to grad_hidden in their places. */
 #include "base/int64.h"
 #include "core/arguments.h"
 #include "core/call.h"
@@ -7,7 +7,7 @@
 #include "params/linear_logp_backward.h"
 #include "params/linear_logp_shard.h"
 
-/* grad_weight lends the place, for as many blocks as it has room for. */
+/* Stores the saved exponentials in grad_weight, in as many blocks as it has room for. */
 static void use_lending(const flp_packed_call *call, flp_saved_exp *saved_exp)
 {
     const flp_backward_chunks *chunks = &call->plan->work.chunks;
@@ -108,7 +108,8 @@ flp_status flp_backward_clear_other_shards(const flp_backward_execution *run)
 
 /* ---- packed rows ---- */
 
-/* Every backward gathers at least once, behind the kernel that looks at the mark, or finishes what the forward has left: there it is cleared. */
+/* The mark that the forward has left, for a kernel to clear; or NULL. After the kernel that checks it, every backward either gathers rows or, with in_forward,
+ * finishes what the forward has left: these clear it. */
 static unsigned long long *taken_mark(const flp_backward_execution *run)
 {
     return run->takes ? &flp_backward_counts_of(run)->mark : NULL;
@@ -165,7 +166,7 @@ flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
     return launch_finish(run, FLP_STEP_FINISH, &params);
 }
 
-/* The products of all valid rows, by way of dlogit. */
+/* Moves the products of all valid rows by way of dlogit's memory. */
 flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
 {
     const flp_packed_gather stage = { .step = FLP_STEP_STAGE, .mark = taken_mark(run), .to = flp_backward_at(run, FLP_PART_DLOGIT) };

@@ -1,11 +1,11 @@
-/* The phases of linear_logp's backward on the host that write: sums in fp32 become gradients in their own dtypes, rounded once. */
+/* The phases of linear_logp's backward on the CPU path that write: sums in fp32 become gradients in their own dtypes, rounded once. */
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_job.h"
 #include <string.h>
 
 enum { LINE = 256 };
 
-/* line [count] into the gradient at element `at`, or added to what stands there. line is changed. */
+/* Writes line [count] to the gradient from element `at` on; adds: adds it to what is there. line is changed. */
 static void store_line(flp_dtype dtype, int adds, float *line, int count, void *gradient, int64_t at)
 {
     unsigned char *to = (unsigned char *)gradient + at * flp_dtype_bytes(dtype);
@@ -46,7 +46,7 @@ void flp_backward_store_hidden(flp_backward_job *job)
 
 /* ---- grad_weight and grad_bias ---- */
 
-/* Stores, of each entry, the components of some panels, which make a line: written panel by panel, each line of the cache would be written twice. */
+/* Stores, for each vocabulary entry, the components of several panels as one line. Written panel by panel, each cache line would be written twice. */
 static void store_panels_as_rows(const flp_backward_job *job, const float *sums, int64_t first, int width, int64_t component, int count)
 {
     const flp_linear_logp_backward_problem *problem = job->problem;

@@ -1,4 +1,5 @@
-/* linear_logp on the host: groups of rows, and for each of them units of (rows, split of the vocabulary) on the pool. */
+/* linear_logp on the CPU path. The rows are processed in groups; each group is divided into units of some sets of rows and one split of the vocabulary, which
+ * the thread pool runs. */
 #include "operators/linear/linear_logp_cpu.h"
 #include "base/status.h"
 #include "cpu/large_memory.h"
@@ -11,10 +12,10 @@
 #include <string.h>
 
 enum {
-    GROUP_ROWS = 1024, /* that share one copy of the weight */
+    GROUP_ROWS = 1024, /* rows that share one copy of the weight */
     GROUP_SETS = GROUP_ROWS / FLP_LANES,
-    MOST_SPLITS = 64,    /* a fixed number: how the chunks are summed decides a row's bits */
-    UNITS_PER_THREAD = 4 /* wanted: evens out the end of a run */
+    MOST_SPLITS = 64,    /* a fixed number, because the order in which the chunks are summed decides a row's bits */
+    UNITS_PER_THREAD = 4 /* at least, if possible, so that all threads finish at about the same time */
 };
 
 static const double ln_2 = 0.693147180559945309417;
@@ -29,32 +30,32 @@ typedef struct {
     int64_t chunks; /* of the vocabulary */
     int splits;
 
-    int rows;                /* of the group: those whose logits are wanted */
-    int64_t first_set;       /* of the group, counted through all groups */
-    int sets, parts;         /* sixteen rows each; a unit takes the sets of one part */
-    int64_t row[GROUP_ROWS]; /* their place in the caller's arrays */
+    int rows;                /* of the group: those whose logits are computed */
+    int64_t first_set;       /* of the group; sets are numbered through all groups */
+    int sets, parts;         /* a set has sixteen rows; a unit has the sets of one part */
+    int64_t row[GROUP_ROWS]; /* their indices in the caller's arrays */
     int64_t target[GROUP_ROWS];
     flp_row_targets targets[GROUP_SETS];
     flp_row_transform transform[GROUP_SETS];
 
-    int64_t words;                  /* of D, as the kernel takes them */
+    int64_t words;                  /* 32-bit words of a row, as the microkernel reads it */
     float *hidden;                  /* [GROUP_SETS][words][16] */
     flp_row_statistics *statistics; /* [splits][GROUP_SETS] */
-    double *sums;                   /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where nobody wants them */
+    double *sums;                   /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where it is not requested */
     double class_weight_sum;
     float *scratch; /* for each thread: weight panel, logits of the group, bias */
 } job;
 
 enum { LOGIT_FLOATS = GROUP_SETS * FLP_CHUNK_COLUMNS * FLP_LANES, BIAS_FLOATS = 256, SCRATCH_FLOATS = FLP_CHUNK_PANEL_FLOATS + LOGIT_FLOATS + BIAS_FLOATS };
 
-/* ---- before a group: which rows, their hidden as the kernel takes it ---- */
+/* ---- before a group: its rows, and their hidden as the microkernel reads it ---- */
 
 static flp_linear_partial *partial_of(const job *work, int64_t row)
 {
     return (flp_linear_partial *)(void *)work->args->partials + row;
 }
 
-/* What a row without a valid target is known to give before its logits are. A shard leaves the bad ones to the merge. */
+/* Writes the results of a row without a valid target that do not depend on its logits. A shard leaves the counting of bad targets to the merge. */
 static void answer_row(const job *work, int64_t row, flp_row_kind kind, int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_logp_args *args = work->args;
@@ -72,8 +73,7 @@ static void answer_row(const job *work, int64_t row, flp_row_kind kind, int64_t 
         args->entropy[row] = 0;
 }
 
-/* Takes rows from `next` on until the group is full; returns the first one not looked at. A row whose logits nobody reads
- * is answered here. */
+/* Collects rows from `next` on until the group is full; returns the first row that was not looked at. Rows of which no result needs the logits are left out. */
 static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_logp_args *args = work->args;
@@ -93,7 +93,7 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     return next;
 }
 
-/* The entry of a row's target; -1: the target is not valid, or lies in another shard. */
+/* The index of a row's target among the problem's entries; -1: the target is not valid, or is in another shard. */
 static int32_t target_entry(const job *work, int slot)
 {
     if (flp_row_kind_of(work->problem, work->args, work->target[slot]) != FLP_ROW_VALID)
@@ -114,7 +114,7 @@ static void gather_set(void *data, int64_t set, int thread)
         work->targets[set].index[lane] = lane < count ? target_entry(work, (int)set * FLP_LANES + lane) : -1;
 }
 
-/* ---- a unit: some blocks of rows and one split of the vocabulary ---- */
+/* ---- a unit: some sets of rows and one split of the vocabulary ---- */
 
 /* logits: z, after the softcap. */
 static void add_sums(const float *class_weights, const float *logits, int width, double *sums)
@@ -126,7 +126,7 @@ static void add_sums(const float *class_weights, const float *logits, int width,
     }
 }
 
-/* Statistics of one set of rows and one chunk. */
+/* Adds one chunk's logits to the statistics of one set of rows. */
 static void add_logits(job *work, int split, int set, int64_t first, int width, const float *bias, float *logits)
 {
     flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first, &work->targets[set]);
@@ -135,8 +135,8 @@ static void add_logits(job *work, int split, int set, int64_t first, int width, 
                  work->sums + (split * GROUP_SETS + set) * FLP_LANES);
 }
 
-/* Where the unit's logits of a chunk are computed, and how far apart its sets lie. With neither bias nor softcap the statistics leave them as they are, so
- * that what is saved needs no copy. */
+/* Where the unit's logits of a chunk are computed; *stride: from one set to the next. With neither bias nor softcap, the statistics do not change the logits:
+ * those that are to be saved are then computed in their place, and need no copy. */
 static float *place_logits(const job *work, int first_set, int end_set, int64_t chunk, float *scratch, int64_t *stride)
 {
     const flp_saved_logits *saved = work->more.saved;
@@ -186,9 +186,9 @@ static void run_unit(void *data, int64_t index, int thread)
     }
 }
 
-/* ---- after the units: splits in index order, then the outputs ---- */
+/* ---- after the units: the merge of the splits in index order, then the outputs ---- */
 
-/* The sum of z. */
+/* sum_v w[v] z[v]. The splits' sums lack the temperature, which is in scale. */
 static double logit_sum_of(const job *work, int slot, double scale)
 {
     double sum = 0;
@@ -202,7 +202,7 @@ static float uniform_of(const job *work, int slot, double lse, double scale)
     return (float)((work->class_weight_sum * lse - logit_sum_of(work, slot, scale)) / (double)work->problem->vocab);
 }
 
-/* Its sums are those of the transform's scale, in fp32. */
+/* The partial has the transform's scale, which is in fp32, because the sums were computed with it. */
 static void leave_partial(const job *work, int slot, const flp_row_statistics *total)
 {
     const int lane = slot % FLP_LANES, set = slot / FLP_LANES, known = work->targets[set].index[lane] >= 0;
@@ -221,7 +221,7 @@ static void leave_partial(const job *work, int slot, const flp_row_statistics *t
     }
 }
 
-/* total: of its set. */
+/* total: the merged statistics of the row's set. */
 static void finish_row(const job *work, int slot, const flp_row_statistics *total)
 {
     const flp_linear_logp_args *args = work->args;

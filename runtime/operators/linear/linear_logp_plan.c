@@ -1,4 +1,4 @@
-/* linear_logp as an operator: its problem's fields, a row each, and what its plans hold, need and say. */
+/* linear_logp as an operator: the table of its problem's fields, and its plans' kernels, workspace, description and numerics. */
 #include "operators/linear/linear_logp_plan.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ const flp_field flp_linear_logp_field_backend[] = { FLP_FIELD_BACKEND(AT(backend
 
 static const flp_field *const fields[] = { flp_linear_logp_field_inputs, outputs, flp_linear_logp_field_precision, flp_linear_logp_field_backend, NULL };
 
-/* A shard may be empty, the whole may not. */
+/* A shard may have no entries; a whole vocabulary has one or more. */
 static flp_status check_shard(const flp_linear_logp_problem *problem)
 {
     flp_status status = flp_problem_check_range("vocab_total", problem->vocab_total, 0, INT32_MAX);
@@ -112,7 +112,7 @@ flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *pla
                                          plan->problem.hidden * flp_dtype_bytes(plan->problem.dtype), plan->common.group[tile_role(plan)], rows);
 }
 
-/* What launches and the split divide by; a kernel in a cache says it of itself. */
+/* Checks the numbers by which launches and the split divide: a kernel from a cache brings its own manifest. */
 static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
 {
     if (tile->threads < 1 || tile->block_rows < 1 || tile->block_columns < 1 || tile->cluster < 1 || tile->n_split < 4)
@@ -159,7 +159,8 @@ void flp_linear_logp_write_shard(const flp_linear_logp_problem *problem, flp_tex
         flp_text_append(text, ";shard%" PRId64 ".%" PRId64 ".%" PRId64, problem->vocab_first, problem->vocab, problem->vocab_total);
 }
 
-/* Both kernels' identities and the split, which the manifest's n_split and V decide; of a shard where it lies, and the merge's. */
+/* Both kernels' identities and the split, which follows from the manifest's n_split and V; for a shard also its place in the vocabulary and the merge kernel's
+ * identity. */
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);

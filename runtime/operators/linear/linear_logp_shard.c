@@ -1,4 +1,5 @@
-/* linear_logp over shards of the vocabulary: a shard's launches beside the tile kernel, and the merge of the parts that shards leave, by a shard's plan. */
+/* linear_logp over shards of the vocabulary: a shard's launches other than the tile kernel's, and the merge of all shards' partials by the plan of one of
+ * them. */
 #include "operators/linear/linear_logp.h"
 
 #include <inttypes.h>
@@ -103,7 +104,7 @@ enum { UNIT_ROWS = 1024 };
 typedef struct {
     const flp_linear_logp_problem *problem;
     const flp_linear_logp_merge_args *args;
-    flp_linear_logp_args inputs; /* of which the target counts and what ignores it */
+    flp_linear_logp_args inputs; /* of which target, ignore_index and flags are read */
 } job;
 
 static flp_row_kind kind_of(const job *work, int64_t row)

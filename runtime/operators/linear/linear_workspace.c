@@ -1,4 +1,4 @@
-/* Sizes and lives of what linear_logp, its backward and linear_cross_entropy hand from launch to launch. */
+/* The workspace of linear_logp, its backward and linear_cross_entropy: the sizes and lifetimes of its parts. */
 #include "operators/linear/linear_workspace.h"
 
 #include "base/dtype.h"
@@ -7,10 +7,10 @@
 #include "params/tiles.h"
 
 enum {
-    NUMBER = 4,
+    NUMBER = 4, /* bytes, as all of these */
     PAIR = 8,
-    TICKET = 8,        /* bytes */
-    ALIGNED_BYTES = 16 /* of rows that the copy engine reads */
+    TICKET = 8,
+    ALIGNED_BYTES = 16 /* of rows that TMA reads */
 };
 
 static const char *const step_names[] = {
@@ -29,7 +29,7 @@ static int keeps_packed(const flp_linear_work *work)
     return work->backward && flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
 }
 
-/* A shard's forward takes all rows, in a call of its own. */
+/* 1: rows are packed for the forward. A shard's forward is a call of its own and reads all rows. */
 static int packs_for_forward(const flp_linear_work *work)
 {
     return work->splits > 0 && work->forward->vocab_total == 0;
@@ -65,7 +65,8 @@ typedef struct {
     int64_t rows, chunk_rows;
 } layout;
 
-/* How many rows a part of valid rows has that lives behind the forward. */
+/* The number of rows in a part of valid rows that is used after the forward. With in_forward, the forward processes all chunks of rows before the backward
+ * begins. */
 static int64_t rows_behind_forward(const layout *to)
 {
     return to->work->chunks.in_forward ? to->rows : to->chunk_rows;
@@ -87,22 +88,22 @@ static int is_lent(const flp_linear_work *work)
     return work->chunks.lent_columns > 0;
 }
 
-/* What a block that is computed again needs of the forward lives as long as there may be one. */
+/* The last step of a part that the forward writes and that computing a block again reads, too; `otherwise`, where no block is computed again. */
 static flp_linear_step last_save_exp_step(const flp_linear_work *work, flp_linear_step otherwise)
 {
     return is_lent(work) ? FLP_STEP_SAVED_EXP_HIDDEN : otherwise;
 }
 
-/* What grad_weight's product and grad_bias read last. */
+/* The last step of a part that grad_weight's product and grad_bias read; `otherwise`, where these do not come after grad_hidden. */
 static flp_linear_step last_weight_step(const flp_linear_work *work, flp_linear_step otherwise)
 {
     return work->chunks.hidden_first || flp_vocab_chunks_finish_first(work->backward, &work->chunks) ? FLP_STEP_WEIGHT_BEHIND : otherwise;
 }
 
-/* Which rows are valid, and these close together. */
+/* The index of the valid rows, and the packed rows. */
 static void add_rows(const layout *to)
 {
-    const int64_t blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
+    const int64_t blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the most chunks of rows that there can be */
     const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
     const int has_forward = packs_for_forward(to->work), gradients = (to->work->backward && flp_vocab_chunks_have_gradients(to->work->backward));
     const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
@@ -124,7 +125,7 @@ static void add_rows(const layout *to)
         add_wide(to, FLP_PART_FORWARD_ROWS, "forward's rows", to->rows * row_bytes, FLP_STEP_GATHER, FLP_STEP_TILES_AGAIN);
 }
 
-/* linear_logp's own. What the tile kernel leaves of a row that overflowed it leaves again. */
+/* linear_logp's own parts. With saved exponentials, the tile kernel writes them once more, for rows that overflowed. */
 static void add_forward(const layout *to)
 {
     const int64_t sums = to->chunk_rows * to->work->splits;
@@ -171,7 +172,7 @@ static void add_losses(const layout *to)
     }
 }
 
-/* Blocks are computed again, and grad_weight has no room for rows times their factors. */
+/* 1: blocks are computed again, and grad_weight has no room for the rows times their factors. */
 static int lacks_scaled_rows(const layout *to)
 {
     const flp_vocab_lending lending = flp_vocab_chunks_lending(to->work->backward, &to->work->chunks, to->chunk_rows);
@@ -179,7 +180,7 @@ static int lacks_scaled_rows(const layout *to)
     return lending.again > 0 && lending.scaled < 0;
 }
 
-/* Beside the rows. */
+/* The rows times their factors, where the rows themselves are needed beside them. */
 static void add_scaled_rows(const layout *to)
 {
     if (to->work->chunks.hidden_first || (is_lent(to->work) && lacks_scaled_rows(to)))
@@ -194,7 +195,7 @@ static int saves_in_dlogit(const layout *to)
     return chunks->saves_exp && !(is_lent(to->work) && flp_vocab_chunks_lending(to->work->backward, chunks, to->chunk_rows).first >= 0);
 }
 
-/* dlogit is the saved exponentials from the forward on, unless these lie in grad_weight. */
+/* From the forward on, dlogit's part holds the saved exponentials, unless these are stored in grad_weight. */
 static void add_dlogit(const layout *to)
 {
     const flp_backward_chunks *chunks = &to->work->chunks;

@@ -1,11 +1,11 @@
-/* Brings blocks of the weight into panels, in fp32 or as pairs of bf16. */
+/* Copies blocks of the weight into panels, in fp32 or as pairs of bf16, and multiplies rows by them. */
 #include "operators/linear/logit_chunk.h"
 
 #include <string.h>
 
 #include "cpu/convert.h"
 
-/* Fewer sets of rows than this read a weight where it lies: copying it would cost more than it saves. */
+/* With fewer sets of rows, the weight is read in place: copying it would cost more than it saves. */
 enum { LEAST_SETS_TO_COPY = 3 };
 
 static void copy_rows(const flp_linear_logp_problem *problem, const unsigned char *from, int rows, int count, float *panel, int panel_stride)
@@ -15,7 +15,7 @@ static void copy_rows(const flp_linear_logp_problem *problem, const unsigned cha
         flp_convert_to_f32(problem->dtype, from + row * row_bytes, panel + row * panel_stride, (size_t)count);
 }
 
-/* Rows of bf16 as they lie: a word is two neighbours. An odd last one has a zero beside it. */
+/* Copies rows of bf16: a word is two neighbours of one row. An odd last element is paired with a zero. */
 static void copy_pairs_along(const unsigned char *from, int64_t row_bytes, int rows, int count, float *panel, int panel_stride)
 {
     for (int row = 0; row < rows; row++) {
@@ -25,7 +25,7 @@ static void copy_pairs_along(const unsigned char *from, int64_t row_bytes, int r
     }
 }
 
-/* A word is of two rows, the first in the low half. */
+/* Copies rows of bf16: a word is the same column of two rows, the first row in the low half. */
 static void copy_pairs_across(const unsigned char *from, int64_t row_bytes, int rows, int count, float *panel, int panel_stride)
 {
     uint16_t low[FLP_CHUNK_DEPTH], high[FLP_CHUNK_DEPTH] = { 0 };
@@ -42,7 +42,7 @@ static void copy_pairs_across(const unsigned char *from, int64_t row_bytes, int 
     }
 }
 
-/* Entries one after the other, with their words where a microkernel can read them. */
+/* 1: a microkernel can read the block's words in the weight itself, which has one entry after the other. */
 static int lies_in_words(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const unsigned char *from, int depth)
 {
     if ((uintptr_t)from % sizeof(float) != 0 || problem->weight_stride % kernel->packed != 0 || depth % kernel->packed != 0)

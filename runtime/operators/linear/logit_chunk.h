@@ -1,4 +1,4 @@
-/* Blocks of the weight as a microkernel takes them, small enough to stay in a cache while many rows pass. */
+/* Logits on the CPU path, chunk of the vocabulary by chunk. The weight is loaded in blocks that stay in a cache while many rows are multiplied by them. */
 #ifndef FLP_OPERATORS_LOGIT_CHUNK_H
 #define FLP_OPERATORS_LOGIT_CHUNK_H
 #include "cpu/microkernel.h"
@@ -6,8 +6,8 @@
 #include "fusedlogp.h"
 
 enum {
-    FLP_CHUNK_COLUMNS = 252, /* vocabulary entries: whole microkernels of any kind; their weight block fills half a small L2 */
-    FLP_CHUNK_DEPTH = 256,   /* 16 KiB of sixteen rows' hidden, which stay in L1 while all entries pass */
+    FLP_CHUNK_COLUMNS = 252, /* vocabulary entries: a multiple of every microkernel's; their weight block fills half a small L2 */
+    FLP_CHUNK_DEPTH = 256,   /* 16 KiB of sixteen rows' hidden, which stay in L1 while they are multiplied by all entries */
     FLP_CHUNK_PANEL_FLOATS = FLP_CHUNK_COLUMNS * FLP_CHUNK_DEPTH
 };
 
@@ -17,14 +17,14 @@ typedef struct {
     int64_t entry_stride, depth_stride;
 } flp_weight_block;
 
-/* Vocabulary entries first .. first + width - 1, components begin .. begin + depth - 1; at most FLP_CHUNK_COLUMNS and FLP_CHUNK_DEPTH. A word holds the
- * kernel's numbers of neighbouring components. It lies in panel [FLP_CHUNK_PANEL_FLOATS], or in the weight itself where that holds such words and few sets
- * of rows will read it. */
+/* The block of vocabulary entries first .. first + width - 1 and components begin .. begin + depth - 1, at most FLP_CHUNK_COLUMNS and FLP_CHUNK_DEPTH. A word
+ * holds as many neighbouring components as the kernel packs. The block is copied to panel [FLP_CHUNK_PANEL_FLOATS], or is the weight itself where that holds
+ * such words and only few sets of rows will read it. */
 flp_weight_block flp_weight_block_load(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width,
                                        int64_t begin, int depth, int sets, float *panel);
 
-/* The same with components for entries: word k holds the kernel's numbers of neighbouring vocabulary entries, of component e. width is at most
- * FLP_CHUNK_COLUMNS, depth too. */
+/* The same block transposed: word k of `entry` e holds neighbouring vocabulary entries of component begin + e. width and depth are at most
+ * FLP_CHUNK_COLUMNS. */
 flp_weight_block flp_weight_block_load_turned(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first,
                                               int width, int64_t begin, int depth, int sets, float *panel);
 
@@ -33,10 +33,11 @@ flp_weight_block flp_weight_block_load_turned(const flp_microkernel *kernel, con
 void flp_logit_chunk_compute(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width,
                              const float *hidden, int sets, float *panel, float *logits, int64_t logits_stride);
 
-/* Logits that a forward leaves for the backward behind it, which then does not compute them again: of the first sets of valid rows, without the bias. */
+/* Logits that a forward saves for the backward of the same call, which then does not compute them again: those of the first sets of valid rows, without the
+ * bias. */
 typedef struct {
     float *data;          /* [sets][chunks][FLP_CHUNK_COLUMNS][16] */
-    int64_t sets, chunks; /* as many sets as there is room for; chunks of the whole vocabulary */
+    int64_t sets, chunks; /* the sets that there is room for; the chunks of the whole vocabulary */
 } flp_saved_logits;
 
 static inline float *flp_saved_logits_at(const flp_saved_logits *saved, int64_t set, int64_t chunk)
@@ -44,6 +45,6 @@ static inline float *flp_saved_logits_at(const flp_saved_logits *saved, int64_t 
     return saved->data + (set * saved->chunks + chunk) * FLP_CHUNK_COLUMNS * FLP_LANES;
 }
 
-/* bias [width] of those entries in fp32; zeros where the problem has none. */
+/* Fills bias [width], in fp32, for entries first .. first + width - 1; zeros where the problem has no bias. */
 void flp_logit_chunk_load_bias(const flp_linear_logp_problem *problem, const void *from, int64_t first, int width, float *bias);
 #endif

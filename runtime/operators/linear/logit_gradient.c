@@ -9,7 +9,7 @@ static double target_derivative(const flp_logit_gradient_row *row)
 {
     double logp = row->shares.logp, p = exp(logp), derivative = row->g_logp * -expm1(logp);
     if (p == 0)
-        return derivative; /* its logarithm may be -inf */
+        return derivative; /* logp may be -inf */
     derivative += p * row->g_lse;
     if (row->g_entropy != 0)
         derivative -= p * row->g_entropy * (row->shares.entropy + logp);

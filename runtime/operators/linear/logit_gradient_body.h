@@ -1,7 +1,7 @@
-/* The loops of logit_gradient.c over a chunk's logits, included once for each width of vectors, whose bits are the same. No include guard. */
+/* The loops of logit_gradient.c over a chunk's logits, included once for each vector width. All widths give the same bits. No include guard. */
 #define VECTORS (FLP_LANES / WIDTH)
 
-/* Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop, with a constant NULL no uniform_coefficient. */
+/* Inlined into each case of apply: with a constant softcap of 0, the loop has no tanh; with constant uniform_weights NULL, it has no uniform_coefficient. */
 TARGET static inline __attribute__((always_inline)) void FLP_OF_WIDTH(apply_inline)(const flp_logit_gradient *gradient, float softcap, const float *bias,
                                                                                     const float *uniform_weights, const float *logits, int count, int32_t first,
                                                                                     float *derivatives)
@@ -23,8 +23,8 @@ TARGET static inline __attribute__((always_inline)) void FLP_OF_WIDTH(apply_inli
                 z = softcap * FLP_MATH(tanh)(y);
             }
             FLP_FLOATS x = (z - origin[i]) * scale[i] - log2_sum[i];
-            x = FLP_MATH(select)(x > 0, FLP_MATH(splat)(0), x); /* by rounding, which in a given lse may be many powers */
-            /* 2^x is 0 below -127 and stays so where x is -inf. */
+            x = FLP_MATH(select)(x > 0, FLP_MATH(splat)(0), x); /* x > 0 is due to rounding: of a caller's lse, it may be many powers of two */
+            /* Below -127, 2^x is 0. The logarithm is cut off there, so that the product is 0, not NaN, where x is -inf. */
             FLP_FLOATS log2_p = FLP_MATH(select)(x < -127.0f, FLP_MATH(splat)(-127.0f), x);
             FLP_FLOATS derivative = FLP_MATH(exp2)(x) * (of_prob[i] - of_entropy[i] * log2_p);
             FLP_INTS is_target = target[i] == (FLP_INTS){ 0 } + (first + v);
@@ -48,7 +48,7 @@ TARGET static void FLP_OF_WIDTH(apply)(const flp_logit_gradient *gradient, const
         FLP_OF_WIDTH(apply_inline)(gradient, 0, bias, NULL, logits, count, first, derivatives);
 }
 
-/* flp_convert_f32_to_bf16, in the high halves. */
+/* flp_convert_f32_to_bf16; the result is in the high halves. */
 TARGET static inline FLP_INTS FLP_OF_WIDTH(round_to_bf16)(FLP_INTS bits)
 {
     FLP_INTS rounded = bits + 0x7fff + (bits >> 16 & 1), is_nan = (bits & 0x7fffffff) > 0x7f800000;

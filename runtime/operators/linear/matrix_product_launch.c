@@ -1,4 +1,4 @@
-/* Launches of the kernels that are the forward's mainloop with a stored tile. */
+/* Launches of the kernels that run the forward's mainloop and store its tiles. */
 #include "operators/linear/matrix_product_launch.h"
 
 #include "base/dtype.h"
@@ -8,11 +8,11 @@
 #include "params/tiles.h"
 
 enum {
-    EPILOGUE_STEPS = 2, /* of the inner size: as long as storing a tile takes */
-    NEARLY = 8          /* a part in so many of a tile that the others wait for at the end costs less than a tile that nobody works on */
+    EPILOGUE_STEPS = 2, /* steps along the inner size, which take as long as storing a tile */
+    NEARLY = 8          /* making the others wait for up to 1/8 of a tile costs less than leaving a cluster idle for the other 7/8 */
 };
 
-/* Rows of A that a group keeps in the L2 while all of B streams past them. */
+/* The bytes of A's rows that stay in the L2 while all of B streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
 flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, flp_matrix_box box, CUtensorMap *map)
@@ -46,7 +46,7 @@ static flp_status encode_maps(const flp_plan *plan, const flp_manifest *manifest
     return status;
 }
 
-/* So many, or a few fewer for groups that are alike. */
+/* The size of a group: `most` row groups, or a few fewer such that all groups are of about the same size. */
 static int32_t in_equal_groups(int64_t row_groups, int64_t most)
 {
     return (int32_t)flp_int64_divide_up(row_groups, flp_int64_divide_up(row_groups, flp_int64_larger(1, most)));
@@ -81,7 +81,7 @@ flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const 
     };
 }
 
-/* Of a tile by one multiprocessor, in products of one element with another. */
+/* The work of one multiprocessor on a tile, in multiplications of elements. */
 static int64_t tile_work(const flp_plan *plan, const flp_tile_work *work)
 {
     const flp_manifest *manifest = &plan->kernels[work->role]->manifest;
@@ -99,7 +99,7 @@ static flp_tile_shape shape_of_work(const flp_plan *plan, const flp_tile_work *w
 flp_head_start flp_tile_launch_head_start(const flp_plan *plan, const flp_tile_work *before, const flp_tile_work *own)
 {
     const flp_tile_shape shape_before = shape_of_work(plan, before), shape = shape_of_work(plan, own);
-    const int64_t last = (shape_before.tiles - before->head_tiles) % shape_before.clusters; /* tiles of the last round; 0: it is full */
+    const int64_t last = (shape_before.tiles - before->head_tiles) % shape_before.clusters; /* tiles of the last wave; 0: it is full */
     const int64_t idle = last > 0 ? (shape_before.clusters - last) * shape.clusters / shape_before.clusters : 0;
     const int64_t one = tile_work(plan, own), time = (tile_work(plan, before) + one / NEARLY) / one;
     const int64_t possible = own->most_early > 0 ? flp_int64_smaller(time, own->most_early) : time;

@@ -62,7 +62,7 @@ flp_packed_rows flp_packed_rows_chunk(const flp_packed_call *call, int64_t first
 
 /* ---- which rows are valid ---- */
 
-/* The finaliser of splitmix64: each bit of value changes half of the result's. */
+/* The finaliser of splitmix64: each bit of value changes half of the result's bits. */
 static uint64_t mix(uint64_t mark, uint64_t value)
 {
     mark += value + UINT64_C(0x9e3779b97f4a7c15);
@@ -85,7 +85,7 @@ unsigned long long flp_packed_rows_mark(const flp_plan *plan, const flp_linear_l
     return mark ? mark : 1;
 }
 
-/* A plan without rows leaves nothing. */
+/* A call without rows leaves no mark. */
 static void use_mark(const flp_packed_call *call, flp_backward_rows_params *params)
 {
     flp_backward_counts *counts = counts_of(call);
@@ -99,7 +99,7 @@ static void use_mark(const flp_packed_call *call, flp_backward_rows_params *para
     params->unmatched = (flp_tally *)(uintptr_t)flp_tally_at(&call->plan->common, FLP_TALLY_UNMATCHED);
 }
 
-/* In a shard entries stand for targets. */
+/* In a shard, the kernel reads entries as targets. */
 static void use_entries(const flp_packed_call *call, flp_backward_rows_params *params)
 {
     params->target = at(call, FLP_PART_ENTRY);
@@ -131,7 +131,7 @@ flp_backward_rows_params flp_packed_rows_params(const flp_packed_call *call, con
     return params;
 }
 
-/* A forward before it has counted the bad targets. */
+/* With a forward, the combine counts the bad targets. */
 flp_status flp_packed_rows_index(const flp_packed_call *call)
 {
     const flp_packed_rows all = flp_packed_rows_all(call);
@@ -148,7 +148,7 @@ flp_status flp_packed_rows_index(const flp_packed_call *call)
     return flp_call_launch(plan->rows, 1, call->args->stream, parameters);
 }
 
-/* ---- bringing them together ---- */
+/* ---- gathering ---- */
 
 unsigned flp_packed_rows_blocks(const flp_packed_call *call, int64_t rows)
 {

@@ -1,5 +1,5 @@
-/* The valid rows of a call, those whose target is neither ignored nor bad, packed: close together, in the order in which they stand. What follows is
- * done for these alone: linear_logp's forward, its backward and linear_cross_entropy. The device alone knows how many there are. */
+/* The valid rows of a call, those whose target is neither ignored nor bad, packed: contiguous, in their original order. The launches of linear_logp's forward,
+ * of its backward and of linear_cross_entropy then process these alone. How many there are is known on the device only. */
 #ifndef FLP_OPERATORS_PACKED_ROWS_H
 #define FLP_OPERATORS_PACKED_ROWS_H
 #include "params/linear_logp_backward.h"
@@ -9,44 +9,44 @@
 typedef struct {
     void *hidden;               /* [rows][stride], 16-byte aligned */
     int64_t stride;             /* elements */
-    int32_t *row;               /* [rows]: where the row of a packed index stands in the call's arrays */
-    int32_t *packed_index;      /* [of the call]: a row's packed index; -1: it is not valid */
-    const int32_t *count;       /* [1] */
+    int32_t *row;               /* [rows]: the index of each packed row in the call's arrays */
+    int32_t *packed_index;      /* [rows of the call]: the inverse, each row's packed index; -1: it is not valid */
+    const int32_t *count;       /* [1]: how many valid rows there are */
     flp_row_gradient *gradient; /* [rows]: what a forward hands over to the backward; or NULL */
-    int64_t first, rows;        /* the packed index of the first, and how many there are at most */
+    int64_t first, rows;        /* the packed index of the first, and the most that there can be */
 } flp_packed_rows;
 
-/* A call that packs its rows, of a plan that has the kernels for it: linear_logp_backward's, or linear_cross_entropy's plan of it. */
+/* A call that packs its rows. plan: linear_logp_backward's, or the one within linear_cross_entropy's plan. */
 typedef struct {
     const flp_linear_logp_backward_plan *plan;
     const flp_linear_logp_backward_args *args; /* the call's */
     const flp_workspace *workspace;
 } flp_packed_call;
 
-/* All of the call. Where the workspace has no room for them of their own, they lie in grad_hidden. */
+/* All valid rows of the call. Where the workspace has no part for them, they are stored in grad_hidden. */
 flp_packed_rows flp_packed_rows_all(const flp_packed_call *call);
-/* A chunk of all, from `first` on, a multiple of the plan's row_chunk; without chunks, all. */
+/* The chunk of rows from packed row `first` on, a multiple of the plan's row_chunk; without chunks of rows, all. */
 flp_packed_rows flp_packed_rows_chunk(const flp_packed_call *call, int64_t first);
 
-/* What the kernel of valid rows is given in both of its steps. */
+/* The parameters that both launches of linear_logp_backward_rows have in common (params/linear_logp_backward.h). */
 flp_backward_rows_params flp_packed_rows_params(const flp_packed_call *call, const flp_packed_rows *rows);
-/* Finds the valid rows: row, place, count, and how many each chunk has. */
+/* Finds the valid rows: writes row, packed_index, count, and the number of rows in each chunk. */
 flp_status flp_packed_rows_index(const flp_packed_call *call);
 
-/* One of the steps that bring rows together. */
+/* One of the steps that gather rows. */
 typedef struct {
     flp_linear_step step;
-    float *sums;              /* grad_hidden's, which are zeroed on the way; or NULL */
-    const float *row_factor;  /* that each row is multiplied by; NULL: 1 */
-    unsigned long long *mark; /* is cleared: the forward's, which the kernel before has seen; or NULL */
-    void *to;                 /* NULL: hidden's valid rows become packed; else packed rows go there, [rows][hidden], unless all of the call are valid */
+    float *sums;              /* grad_hidden's sums, which are set to 0, too; or NULL */
+    const float *row_factor;  /* multiplies each row; NULL: 1 */
+    unsigned long long *mark; /* the forward's mark, which an earlier kernel has checked: is cleared; or NULL */
+    void *to;                 /* NULL: packs hidden's valid rows; else copies the packed rows to it, [rows][hidden], unless all rows of the call are valid */
 } flp_packed_gather;
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather);
 
-/* Blocks of a kernel that only moves so many rows. */
+/* The number of blocks of a kernel that only moves `rows` rows. */
 unsigned flp_packed_rows_blocks(const flp_packed_call *call, int64_t rows);
 
-/* A digest of the plan, the call's rows and what decides which of them are valid, never 0: what the forward of a plan with_forward leaves in the
- * workspace for the backward that belongs to it, and for no other. Memory that holds it by chance is one in 2^64. */
+/* A digest of the plan, the call's number of rows, its temperature and its ignore_index; never 0. The forward of a plan with_forward leaves it in the workspace
+ * as a mark, by which a backward finds that the workspace is its own forward's. Other memory holds it with a probability of 2^-64. */
 unsigned long long flp_packed_rows_mark(const flp_plan *plan, const flp_linear_logp_backward_args *args);
 #endif

@@ -1,8 +1,8 @@
 /* The ranks of an NCCL communicator, each with a shard of the vocabulary: what they have to agree on, and what they exchange.
  *
- * Before the first exchange of a kind of call the ranks compare what they have been asked for, in an exchange of a fixed size, so that ranks which
- * disagree, or of which one has failed, all say so and none waits for data that does not come. N is compared then, too; later calls' exchanges are of its
- * size already, and nothing of such an exchange is defined where sizes differ. */
+ * Before the first exchange of a kind of call, the ranks compare the terms of their calls, in an exchange of a fixed size. If they disagree, or one rank's part
+ * has failed, all of them report it, and none waits for data that never comes. N is compared then, too. Later calls do not compare it: their first exchange has
+ * N's size already, and the result of an exchange in which the ranks' sizes differ is undefined. */
 #include "operators/linear/ranks.h"
 
 #include <inttypes.h>
@@ -33,19 +33,19 @@ struct flp_ranks {
     const flp_nccl *nccl;
     ncclComm_t communicator;
     int rank, ranks;
-    flp_device device;     /* whose context the terms' memory, the stream and the events are of */
+    flp_device device;     /* the device and the CUDA context of the terms' memory, the stream and the events */
     CUdeviceptr on_device; /* [ranks] terms */
     terms *on_host;
-    CUstream beside; /* where grad_hidden is summed up */
+    CUstream beside; /* on which grad_hidden is summed up */
     CUevent grad_hidden, summed;
     registration *registered;
-    terms agreed[MOST_AGREED]; /* rows are 0: they are compared when the others are */
+    terms agreed[MOST_AGREED]; /* [agreed_count], with rows 0: a call with any rows matches them */
     int agreed_count;
-    char token_loss[FLP_TOKEN_LOSS_NAME_BYTES + 1]; /* the last one asked for */
+    char token_loss[FLP_TOKEN_LOSS_NAME_BYTES + 1]; /* the last one that a digest was requested of */
     uint32_t token_loss_digest;
 };
 
-/* ---- life ---- */
+/* ---- the parts of flp_ranks ---- */
 
 static flp_status find_ranks(flp_ranks *ranks)
 {
@@ -97,7 +97,7 @@ static registration **find_registered(flp_ranks *ranks, const void *memory)
     return at;
 }
 
-/* Whatever NCCL says: the memory is the caller's to free. */
+/* Forgets the registration whatever NCCL returns, because the caller is going to free the memory. */
 static flp_status take_back(const flp_ranks *ranks, registration **at)
 {
     registration *old = *at;
@@ -141,7 +141,7 @@ flp_status flp_ranks_unregister(flp_ranks *ranks, void *memory)
     return *at ? take_back(ranks, at) : FLP_OK;
 }
 
-/* ---- the whole of it ---- */
+/* ---- creation and destruction ---- */
 
 flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks **ranks)
 {
@@ -168,7 +168,8 @@ flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks 
     return status;
 }
 
-/* In the CUDA context in which they were made, whichever is current; where that is gone, or the process has forked, nothing is there to be freed. */
+/* Frees everything in the CUDA context in which it was made, whichever is current. If that context is gone, or the process has forked, there is nothing to
+ * free. */
 static void free_on_device(flp_ranks *ranks)
 {
     const flp_driver *driver;
@@ -224,7 +225,8 @@ uint32_t flp_ranks_mix(uint32_t hash, const void *bytes, size_t count)
     return hash;
 }
 
-/* A name stands for one definition as long as the context lives: every call asks, and only another name than the last one's costs the generator's time. */
+/* Every call requests a digest. A name keeps its definition as long as the context lives, so the generator is only asked if the name differs from the last
+ * one's. */
 uint32_t flp_ranks_token_loss(flp_ranks *ranks, const char *name)
 {
     const char *computed;
@@ -236,7 +238,7 @@ uint32_t flp_ranks_token_loss(flp_ranks *ranks, const char *name)
         return ranks->token_loss_digest;
     if (flp_generator_token_loss(flp_kernel_store_generator(ranks->context->store), name, &program) != FLP_OK)
         return 0;
-    computed = strchr(program, '\n'); /* behind its identity, which the definition's spaces are part of */
+    computed = strchr(program, '\n'); /* after its identity, which contains the definition's spaces */
     ranks->token_loss_digest = computed ? flp_ranks_mix(FLP_RANKS_DIGEST, computed, strlen(computed)) : 0;
     free(program);
     strcpy(ranks->token_loss, name);
@@ -294,7 +296,7 @@ static flp_status compare(const flp_ranks *ranks, int rank)
     return FLP_OK;
 }
 
-/* Each entry of the vocabulary lies in one shard. */
+/* Checks that each entry of the vocabulary is in exactly one shard. */
 static flp_status check_cover(const flp_ranks *ranks)
 {
     const terms *all = ranks->on_host;
@@ -344,7 +346,7 @@ static int is_agreed(const flp_ranks *ranks, const terms *wanted)
     return 0;
 }
 
-/* The oldest is forgotten, by all ranks alike. */
+/* Where there is no room, the oldest terms are forgotten, on all ranks alike. */
 static void remember(flp_ranks *ranks, const terms *wanted)
 {
     if (ranks->agreed_count == MOST_AGREED)
@@ -449,8 +451,8 @@ static flp_status join(const flp_ranks *ranks, const flp_driver *driver, CUstrea
     return status == FLP_OK ? flp_driver_check(driver, driver->stream_wait_event(stream, ranks->summed, 0), "cuStreamWaitEvent") : status;
 }
 
-/* Where the other stream cannot be had, on this one: the other ranks wait for the exchange. A sum that fails is waited for all the same, so that a capture has
- * no end that hangs loose. */
+/* If the ranks' stream cannot wait for the event, the sum runs on the caller's stream: the other ranks are waiting for it. The ranks' stream is joined to the
+ * caller's even if the sum fails, so that a capture has no unjoined stream. */
 flp_status flp_ranks_sum(const flp_ranks *ranks, void *grad_hidden, int64_t count, CUstream stream)
 {
     char why[FLP_STATUS_MESSAGE_BYTES];

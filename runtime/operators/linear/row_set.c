@@ -36,7 +36,7 @@ double flp_row_temperature(const flp_linear_logp_args *inputs, int64_t row)
     return inputs->temperature > 0 ? inputs->temperature : 1;
 }
 
-/* to[k * 16] for each k, from the row `from`; zeros where it is NULL. */
+/* Writes element k of the row `from` to to[k * 16], in fp32; zeros where from is NULL. */
 static void gather_row(flp_dtype dtype, const unsigned char *from, int64_t depth, float *to)
 {
     float line[GATHER_DEPTH] = { 0 };
@@ -49,7 +49,7 @@ static void gather_row(flp_dtype dtype, const unsigned char *from, int64_t depth
     }
 }
 
-/* to[i * 16] for each pair of bf16; an odd last one has a zero beside it. */
+/* Writes the row's bf16 in pairs, pair i to to[i * 16]. An odd last element is paired with a zero; so are all where from is NULL. */
 static void gather_pairs(const unsigned char *from, int64_t depth, float *to)
 {
     for (int64_t k = 0; k < depth; k += 2) {

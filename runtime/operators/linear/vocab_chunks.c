@@ -5,57 +5,58 @@
 #include "base/int64.h"
 
 enum {
-    ALIGNED_BYTES = 16, /* of rows that the copy engine reads */
+    ALIGNED_BYTES = 16, /* of rows that TMA reads */
     BORROWED_ALIGNMENT = 256
 };
 
-/* An empty shard has room for a tile, which nothing comes to. */
+/* An empty shard counts as one tile, in which nothing is ever stored. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal)
 {
     return flp_int64_round_up(flp_int64_larger(normal->forward.vocab, 1), FLP_BACKWARD_COLUMNS);
 }
 
-/* grad_hidden holds the packed rows until it is written itself: where it has their dtype and alignment, and nothing in it is kept. */
+/* 1: grad_hidden can hold the packed rows until it is written itself: it has their dtype and alignment, and nothing that it held before the call is kept. */
 static int packed_in_grad_hidden(const flp_linear_logp_backward_problem *normal)
 {
     return normal->grad_hidden == normal->forward.dtype && !(normal->accumulate & FLP_ACCUMULATE_HIDDEN) &&
            normal->forward.pointer_alignment >= ALIGNED_BYTES && normal->grad_hidden_stride * flp_dtype_bytes(normal->forward.dtype) % ALIGNED_BYTES == 0;
 }
 
-/* dlogit's room then takes the rows while they are put in their places. What the filter passes over differs from row to row. */
+/* The chunk is at least as wide as a row of hidden, because dlogit's memory takes grad_hidden on the way to the rows' places. With the filter there is no
+ * single product: the blocks that it skips differ from row to row. */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns)
 {
     return columns >= flp_vocab_chunks_all_columns(normal) && columns >= normal->forward.hidden && packed_in_grad_hidden(normal) &&
            (saves_exp || (normal->grad_hidden != FLP_NONE && normal->grad_filter_eps == 0));
 }
 
-/* grad_bias' kernel lies between the two products. Chunks of rows would have to wait for both. */
+/* Not with grad_bias, whose kernel comes between the two products, nor with chunks of rows, which would have to wait for both. */
 int flp_vocab_chunks_can_go_hidden_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     return chunks->saves_exp && chunks->direct && chunks->row_chunk == 0 && normal->grad_hidden != FLP_NONE && normal->grad_weight != FLP_NONE &&
            normal->grad_bias == FLP_NONE;
 }
 
-/* Rows wait in grad_hidden for their chunk only where nothing is put in its place there before the last chunk. */
+/* Packed rows can wait in grad_hidden for their chunk only where no result is written to grad_hidden before the last chunk of rows. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     return !packed_in_grad_hidden(normal) || (chunks->row_chunk > 0 && !chunks->direct) || chunks->in_forward;
 }
 
-/* Not where grad_hidden takes the place of rows that grad_weight's product reads, nor where the filter counts behind both. */
+/* Not where grad_hidden overwrites rows that grad_weight's product reads, nor with the filter, which counts its blocks after both products. */
 int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     return normal->grad_hidden != FLP_NONE && (normal->grad_weight != FLP_NONE || normal->grad_bias != FLP_NONE) && !chunks->saves_exp &&
            normal->grad_filter_eps == 0 && flp_vocab_chunks_keep_packed(normal, chunks);
 }
 
-/* Where dlogit of a borrowing chunk up to `end` begins in grad_weight. */
+/* The byte offset in grad_weight of the dlogit of a borrowing chunk that ends at vocabulary entry `end`. */
 static int64_t borrowed_at(const flp_linear_logp_backward_problem *normal, int64_t end)
 {
     return flp_int64_round_up(end * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), BORROWED_ALIGNMENT);
 }
 
-/* Room for dlogit of so many rows behind a borrowing chunk from `first` on. */
+/* 1: after the part of a borrowing chunk from vocabulary entry `first` on, grad_weight has room for dlogit of `rows` rows. */
 static int has_room(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows)
 {
     const int64_t end = first + columns, all = normal->forward.vocab * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight);
@@ -63,8 +64,7 @@ static int has_room(const flp_linear_logp_backward_problem *normal, int64_t firs
     return end <= normal->forward.vocab && borrowed_at(normal, end) + rows * columns * flp_dtype_bytes(normal->forward.dtype) <= all;
 }
 
-/* grad_weight is nobody's but the backward's until it is written, vocabulary entry by vocabulary entry, where nothing in it or between its rows is
- * kept. */
+/* 1: the backward may use grad_weight as scratch until it is written, vocabulary entry by vocabulary entry: nothing in it or between its rows is kept. */
 static int is_free(const flp_linear_logp_backward_problem *normal)
 {
     return normal->grad_weight != FLP_NONE && !(normal->accumulate & FLP_ACCUMULATE_WEIGHT) && normal->forward.weight_layout == FLP_VOCAB_HIDDEN &&
@@ -86,20 +86,22 @@ static int64_t lent_bytes(const flp_linear_logp_backward_problem *normal, int64_
     return lent_rows(rows) * columns * flp_dtype_bytes(normal->forward.dtype);
 }
 
-/* Of so many columns' part of grad_weight. */
+/* The bytes of grad_weight's part for this many vocabulary entries. */
 static int64_t written_bytes(const flp_linear_logp_backward_problem *normal, int64_t columns)
 {
     return columns * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight);
 }
 
-/* What grad_weight has, up to the last address that a block may end at. */
+/* The bytes of grad_weight up to the last address at which a block may end. */
 static int64_t lending_bytes(const flp_linear_logp_backward_problem *normal)
 {
     return written_bytes(normal, normal->forward.vocab) / BORROWED_ALIGNMENT * BORROWED_ALIGNMENT;
 }
 
-/* While a block is read its own entries of grad_weight are written, and those of the blocks before it have been. With the first block all others are there yet,
- * with the last no other, but nearly all entries have been written: where it is well with these two, it is with all between. The kernels count in int. */
+/* The number of blocks that fit into the first `room` bytes of grad_weight. They lie at the end of the room, one after the other. While a block is read, its
+ * own entries of grad_weight are written, and those of the blocks before it have been written: together they must end before the block begins. At the first
+ * block, all other blocks are still unread; at the last block, the entries of all blocks are written. If both of these fit, so do those between. The kernels
+ * count in int. */
 static int64_t most_within(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t room)
 {
     const int64_t written = written_bytes(normal, columns), block = lent_bytes(normal, columns, rows);
@@ -122,7 +124,8 @@ int64_t flp_vocab_chunks_row_stride(const flp_linear_logp_backward_problem *norm
     return flp_int64_round_up(normal->forward.hidden, ALIGNED_BYTES / flp_dtype_bytes(normal->forward.dtype));
 }
 
-/* At the end, where nothing is written before all blocks are through. */
+/* The byte offset in grad_weight of the rows times their factors: at its end, where nothing is written before all blocks have been processed. -1: they do not
+ * fit. */
 static int64_t scaled_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
 {
     const int64_t bytes = flp_int64_round_up(rows * flp_vocab_chunks_row_stride(normal) * flp_dtype_bytes(normal->forward.dtype), BORROWED_ALIGNMENT);
@@ -179,7 +182,7 @@ const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem
         return "the entropy's derivative differs from logit to logit";
     if (normal->grad_filter_eps > 0)
         return "grad_filter_eps is compared with derivatives, which its numbers are not yet";
-    if (normal->forward.vocab > INT32_MAX - FLP_BACKWARD_COLUMNS) /* a whole number of tiles, in the kernels' int */
+    if (normal->forward.vocab > INT32_MAX - FLP_BACKWARD_COLUMNS) /* rounded up to whole tiles, it must fit the kernels' int */
         return "the vocabulary is too large";
     return NULL;
 }

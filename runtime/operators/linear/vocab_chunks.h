@@ -1,103 +1,118 @@
-/* The chunks of the vocabulary, and of rows, in which linear_logp's backward goes by. */
+/* How linear_logp's backward cuts the vocabulary and the rows into chunks, and where it stores what it keeps of a chunk. */
 #ifndef FLP_OPERATORS_VOCAB_CHUNKS_H
 #define FLP_OPERATORS_VOCAB_CHUNKS_H
 #include "fusedlogp.h"
 
 enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
 
-/* For each chunk of the vocabulary dlogit of all rows is kept. Where the forward leaves saved exponentials, the terms 2^(z2 - k), they are those of the
- * first chunk, in dlogit's place: its logits are not computed again. Where that is all of the vocabulary, the valid rows may go by in chunks, too, one
- * after the other. Widths are multiples of FLP_BACKWARD_COLUMNS and the same for any number of rows: the sums of grad_hidden are added up chunk by chunk, so
- * they decide its bits. A plan chooses them once (operators/linear/linear_budget.h). */
+/* The backward processes the vocabulary chunk by chunk. For each chunk it stores dlogit, the derivatives of the loss by the logits, of all rows. Where the
+ * forward leaves saved exponentials, the terms 2^(z2 - k), where z2 is a logit in base 2 and k an integer for each row, they take the place of the first
+ * chunk's dlogit, and its logits are not computed again. A saved exponential times a factor of its row is the derivative. grad_hidden's product is multiplied
+ * by these factors row by row; grad_weight's product takes the rows of hidden times their factors.
+ *
+ * There are three places where dlogit or the saved exponentials of a chunk may be stored:
+ *   1. the workspace (FLP_PART_DLOGIT);
+ *   2. grad_weight's memory, as long as its own entries have not been written there: it then holds saved exponentials ("lent") or dlogit ("borrowed");
+ *   3. the workspace, for one chunk of rows at a time: possible where the first chunk is the whole vocabulary.
+ *
+ * All widths are multiples of FLP_BACKWARD_COLUMNS. They are the same for any number of rows of a call, because they decide grad_hidden's bits: its sums are
+ * added up chunk by chunk. A plan chooses them once (operators/linear/linear_budget.h). */
 typedef struct {
-    int saves_exp;            /* 1: the forward leaves saved exponentials */
-    int direct;               /* 1: grad_hidden is one product of the whole vocabulary's saved exponentials or derivatives, in its own dtype and without sums:
-                                 written to grad_hidden, rows close together, then by way of dlogit's room to their places */
-    int in_forward;           /* 1: of a forward and a backward that wants grad_hidden alone. That product is the forward's, of each chunk of rows in place of
-                                 these, in fp32, before it is known what a row's upstream gradient is: a factor, which the backward applies */
-    int hidden_first;         /* 1: with direct and saved exponentials in the workspace, that product comes before grad_weight's, which then fills the
-                                 multiprocessors that the long tiles of the last round leave idle: the rows times their factors have a place of their own */
-    int narrow;               /* with in_forward: 1: narrower tiles fill more multiprocessors with such a product */
-    int64_t row_chunk;        /* > 0: rows go by in chunks of so many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
-    int64_t columns;          /* of a chunk whose dlogit lies in the workspace */
-    int64_t saved_columns;    /* of the first, 0: there are no saved exponentials */
-    int64_t lent_columns;     /* > 0: the saved exponentials lie in grad_weight, which is written behind them, in blocks of so many columns, of which
-                                 saved_columns is a multiple; each is a chunk. More than borrowed_rows may leave room for the first alone, there or in the
-                                 workspace; the others are then computed again, in the workspace, for the same bits. 0: one, in the workspace */
-    int64_t borrowed_columns; /* of a chunk that has its dlogit in grad_weight, behind its own part, which is written later; 0: there is none */
-    int64_t borrowed_rows;    /* chunks are so wide as long as there is room for so many rows; where there are more, they lie in the workspace */
+    int saves_exp; /* 1: the forward leaves saved exponentials */
+    /* 1: grad_hidden is one product of the whole vocabulary's saved exponentials or derivatives, in its own dtype and without sums. The product is written to
+     * grad_hidden as packed rows, which then move by way of dlogit's memory to their places. */
+    int direct;
+    /* 1, only with a forward whose backward computes grad_hidden alone: the forward computes grad_hidden's product, in fp32. The product of each chunk of rows
+     * replaces these rows. A row's upstream gradient is not known yet, but it is only a factor, which the backward applies. */
+    int in_forward;
+    /* 1, only with direct and saved exponentials in the workspace: grad_hidden's product comes before grad_weight's, which then fills the multiprocessors that
+     * the long tiles of the former's last wave leave idle. The rows times their factors need a place of their own. */
+    int hidden_first;
+    int narrow;            /* 1, only with in_forward: that product has narrower tiles, because they fill more multiprocessors */
+    int64_t row_chunk;     /* > 0: the rows are processed in chunks of this many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
+    int64_t columns;       /* width of a chunk whose dlogit is stored in the workspace */
+    int64_t saved_columns; /* width of the saved exponentials, from the vocabulary's first entry on; 0: there are none */
+    /* > 0: the saved exponentials are stored in grad_weight, which is written later, in blocks of this many columns. saved_columns is a multiple of it, and
+     * each block is a chunk. A call of more than borrowed_rows rows may have room only for the first blocks, there or in the workspace. The other blocks are
+     * then computed again, in the workspace, with the same bits. 0: one block, in the workspace. */
+    int64_t lent_columns;
+    int64_t borrowed_columns; /* width of a chunk whose dlogit is stored in grad_weight, after the chunk's own part of it; 0: there is none */
+    /* Chunks have borrowed_columns as long as grad_weight has room for dlogit of this many rows. Where a call has more rows than fit, dlogit is stored in the
+     * workspace. */
+    int64_t borrowed_rows;
 } flp_backward_chunks;
 
-enum { FLP_BACKWARD_ROW_BLOCK = 256 /* rows of the tallest cluster, which plans hold their kernels to */ };
+enum { FLP_BACKWARD_ROW_BLOCK = 256 /* the most rows that a cluster may have; plans refuse kernels with more */ };
 
 typedef struct {
     int64_t columns;
-    int64_t borrowed; /* where in grad_weight dlogit lies, in bytes; -1: in the workspace */
+    int64_t borrowed; /* byte offset of dlogit in grad_weight; -1: it is stored in the workspace */
 } flp_vocab_chunk;
 
-/* The chunk that begins at vocabulary entry `first`, behind the saved exponentials. rows: at a time. */
+/* The chunk that begins at vocabulary entry `first`, which comes after the saved exponentials. rows: those processed at a time. */
 flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first);
 
-/* The widest chunk whose dlogit or saved exponentials lie in the workspace. rows: at a time. */
+/* The width of the widest chunk whose dlogit or saved exponentials are stored in the workspace. rows: those processed at a time. */
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows);
 
-/* 1: from vocabulary entry `first` on, chunks of so many columns and rows have room in grad_weight behind their own part of it. */
+/* 1: dlogit of a chunk of `columns` columns from vocabulary entry `first` on, and of `rows` rows, fits into grad_weight after the chunk's own part of it. */
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
 
-/* How many blocks of so many columns, and rows, grad_weight has room for: each behind what is written before it has been read. */
+/* The number of blocks of saved exponentials, of `columns` columns and `rows` rows each, that fit into grad_weight such that none is overwritten before it has
+ * been read. */
 int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows);
 
-/* The saved exponentials of so many rows where grad_weight lends them a place. Where a block is computed again, the products take both the rows and these times
- * their factors, which then have a place of their own. */
+/* With lent_columns: where the saved exponentials of `rows` rows are stored. Computing a block again takes the packed rows, and grad_weight's product takes the
+ * rows times their factors. So where blocks are computed again, the latter have a place of their own. */
 typedef struct {
-    int64_t blocks;     /* that are saved */
-    int64_t again;      /* that are computed again */
-    int64_t first;      /* where in grad_weight the first block begins, in bytes; -1: where dlogit is in the workspace, which has room for more of them */
+    int64_t blocks;     /* the number of blocks that are saved */
+    int64_t again;      /* the number of blocks that are computed again */
+    int64_t first;      /* byte offset of the first block in grad_weight; -1: the blocks are in the workspace, as dlogit, where more of them fit */
     int64_t block_rows; /* rows of a block */
-    int64_t scaled;     /* where in grad_weight rows times their factors are, if blocks are computed again; -1: in the workspace */
+    int64_t scaled;     /* if blocks are computed again: byte offset in grad_weight of the rows times their factors; -1: they are in the workspace */
 } flp_vocab_lending;
 flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows);
 
-/* The stride of packed rows in a place of their own, in elements. */
+/* The stride, in elements, of packed rows that have a place of their own in the workspace. */
 int64_t flp_vocab_chunks_row_stride(const flp_linear_logp_backward_problem *normal);
 
-/* 1: a gradient is asked for. */
+/* 1: a gradient is requested. */
 static inline int flp_vocab_chunks_have_gradients(const flp_linear_logp_backward_problem *problem)
 {
     return problem->grad_hidden != FLP_NONE || problem->grad_weight != FLP_NONE || problem->grad_bias != FLP_NONE;
 }
 
-/* 1: a frozen head, of which grad_hidden alone is asked for. */
+/* 1: grad_hidden is the only gradient requested, as with a frozen head. */
 static inline int flp_vocab_chunks_hidden_alone(const flp_linear_logp_backward_problem *problem)
 {
     return problem->grad_hidden != FLP_NONE && problem->grad_weight == FLP_NONE && problem->grad_bias == FLP_NONE;
 }
 
-/* 1: no logit is computed again: what the forward leaves of each is its derivative, times its row's factor. */
+/* 1: no logit is computed again: the forward saves an exponential of each, which times its row's factor is the derivative. */
 static inline int flp_vocab_chunks_all_saved(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     return chunks->saves_exp && chunks->saved_columns >= normal->forward.vocab;
 }
 
-/* The vocabulary in whole tiles. */
+/* The size of the vocabulary, rounded up to whole tiles. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
 
-/* 1: a first chunk of so many columns, of saved exponentials or of derivatives, needs no sums of grad_hidden. */
+/* 1: with a first chunk of this many columns, of saved exponentials or of derivatives, grad_hidden is one product without sums (`direct`). */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns);
 
-/* 1: rows times their factors may have a place of their own, and grad_hidden's product come before grad_weight's. chunks: of the whole vocabulary. */
+/* 1: hidden_first is possible if the workspace has room for the rows times their factors. chunks: of which one is the whole vocabulary. */
 int flp_vocab_chunks_can_go_hidden_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
-/* 1: packed rows have a place of their own; 0: in grad_hidden, until it is written. */
+/* 1: packed rows have a place of their own in the workspace; 0: they are stored in grad_hidden until that is written. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
-/* 1: grad_hidden may be finished before the last chunk's grad_weight and grad_bias, for an exchange beside these. */
+/* 1: grad_hidden can be finished before the last chunk's grad_weight and grad_bias, so that an exchange of it runs beside these. */
 int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
 /* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
-/* What the generator must know of them: "", ":direct", ":saved_exp", ":saved_exp:all_saved", ":saved_exp:direct", ":saved_exp:direct:hidden_first",
- * ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
+/* What the generator must know of the chunks (flp_operator.hint): "", ":direct", ":saved_exp", ":saved_exp:all_saved", ":saved_exp:direct",
+ * ":saved_exp:direct:hidden_first", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
 const char *flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 #endif

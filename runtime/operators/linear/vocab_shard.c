@@ -1,10 +1,10 @@
-/* The CPU path's parts of a row's statistics: written in fp32 with an integer offset, as the GPU paths' combine has them, and merged in doubles. */
+/* A shard's partials on the CPU path: they have an integer offset and are stored in fp32, as the GPU paths', and are merged in fp64. */
 #include "operators/linear/vocab_shard.h"
 
 #include <float.h>
 #include <math.h>
 
-/* KEEP IN STEP: large offsets (templates/parts/row_offset.cuh). From here on a float has no bits behind the point: a z2 is rounded to one. */
+/* KEEP IN STEP: large offsets (templates/parts/row_offset.cuh). From here on a float has no fraction bits: such a z2 is rounded to a float. */
 static const double large_offset = 0x1p23;
 
 static int is_large(double z2)
@@ -12,7 +12,7 @@ static int is_large(double z2)
     return fabs(z2) >= large_offset && fabs(z2) < INFINITY;
 }
 
-/* To fp32, finite where it is finite. */
+/* z2 rounded to fp32. A finite z2 stays finite. */
 static double rounded(double z2)
 {
     return isfinite(z2) ? (double)(float)fmax(fmin(z2, FLT_MAX), -FLT_MAX) : z2;
@@ -41,7 +41,7 @@ flp_linear_partial flp_vocab_shard_partial(const flp_other_sums *others, const f
 
 /* ---- merging ---- */
 
-/* Sums without an offset are 0 or NaN, wherever they are counted from. */
+/* A part without an offset has sums of 0 or NaN, which are the same for any offset. */
 static void add_part(const flp_linear_partial *part, double offset, flp_other_sums *sums)
 {
     const double change = part->offset == -INFINITY || part->offset == offset ? 0 : part->offset - offset, power = exp2(change);
@@ -50,7 +50,7 @@ static void add_part(const flp_linear_partial *part, double offset, flp_other_su
     sums->moment += power * (part->moment + (change < -2000 ? -2000 : change) * part->sum);
 }
 
-/* The target's z2: a product of two floats is exact. */
+/* The target's z2: in fp64, the product of two floats is exact. */
 static double target_z2(const flp_linear_partial *part, double offset)
 {
     const double z2 = (double)part->target * part->scale;
@@ -58,7 +58,7 @@ static double target_z2(const flp_linear_partial *part, double offset)
     return is_large(offset) || is_large(z2) ? rounded(z2) : z2;
 }
 
-/* A large row's z2 may have been cut to what is finite: there the target's logit itself says more. */
+/* A large z2 may have been clamped to fp32's finite range. There the target's logit itself, which was not, gives the row's lse or logp. */
 static void correct_large(const flp_linear_partial *part, flp_row_shares *shares)
 {
     const double ln_2 = 0.693147180559945309417, z = (double)part->target * part->scale * ln_2;

@@ -1,4 +1,4 @@
-/* logits_logp, both directions: the arguments, the call that they make, its launches and how it is run. */
+/* logits_logp, both directions: the tables of arguments, the checked call that is made of them, and its launches. */
 #include <stddef.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static const flp_arguments forward_arguments = {
     .more_flags = FLP_SCATTER,
 };
 
-/* lse, entropy and logp are results of a fused call. */
+/* In a fused call, lse, entropy and logp are results. */
 static const flp_argument backward[] = {
     { "logits", BACKWARD_AT(logits), .decides = 1, .extent_at = BACKWARD_ASKED(logits_stride), .values = FLP_VALUES_NORMAL },
     { "target", BACKWARD_AT(target), .dtype_at = BACKWARD_ASKED(target_dtype), .values = FLP_VALUES_TARGET },
@@ -64,13 +64,13 @@ static const flp_arguments backward_arguments = {
     .more_flags = FLP_SCATTER,
 };
 
-/* Both directions' args begin alike, up to the results of the one and the gradients that the other is given. */
+/* The args of both directions begin with the same fields, up to the results of the forward and the upstream gradients of the backward. */
 enum { SHARED_BYTES = AT(logp) };
 _Static_assert(BACKWARD_AT(g_logp) == SHARED_BYTES && BACKWARD_AT(logits) == AT(logits) && BACKWARD_AT(row_index) == AT(row_index) &&
                    BACKWARD_AT(flags) == AT(flags) && BACKWARD_AT(row_temperature) == AT(row_temperature),
                "flp_logits_logp_backward_args begins otherwise");
 
-/* given: the args of either. What they have in common, checked; the rest is left to be filled in. */
+/* Checks, and fills in, what the calls of both directions have in common. given: the args of either. */
 static flp_status begin_call(flp_dtype dtype, flp_dtype target_dtype, int64_t vocab, int64_t logits_stride, double softcap, const void *given,
                              flp_logits_logp_call *call)
 {
@@ -119,7 +119,7 @@ static flp_status check(const flp_plan *plan, const void *problem, const void *g
     return status;
 }
 
-/* In place a row's gradients take the place of its logits, so both lie in the same rows. */
+/* In place, a row's gradients replace its logits, so both must be at the same row, with the same stride. */
 static flp_status check_in_place(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_params *params)
 {
     if (params->grad_logits != params->logits)
@@ -131,7 +131,7 @@ static flp_status check_in_place(const flp_logits_logp_backward_problem *normal,
     return FLP_OK;
 }
 
-/* For flp_operator_calls.check. lse and entropy are results of a fused call, else given. */
+/* For flp_operator_calls.check. In a fused call, logp, lse and entropy are results; else they are inputs. */
 static flp_status check_backward(const flp_plan *plan, const void *problem, const void *given, void *work)
 {
     const flp_logits_logp_backward_problem *normal = problem;
@@ -167,7 +167,7 @@ static flp_status launch(const flp_workspace *workspace, flp_logits_logp_step st
     return flp_call_launch(kernel, blocks, call->stream, parameters);
 }
 
-/* The rows and, where blocks share them through scratch, the combine: a warp each. */
+/* Launches the kernel that reads the rows and, where several blocks share a row through scratch, the combine, with a warp for each row. */
 static flp_status launch_forward(const flp_workspace *workspace, const flp_logits_logp_forward *forward, const flp_logits_logp_pass *pass,
                                  flp_logits_logp_call *call)
 {
@@ -184,7 +184,7 @@ static flp_status launch_forward(const flp_workspace *workspace, const flp_logit
     return launch(workspace, FLP_LOGITS_STEP_COMBINE, forward->combine, (unsigned)((params->rows + warps - 1) / warps), call);
 }
 
-/* given: the call; what the plan and the workspace add to it. */
+/* given: the call, to which the fields of the plan and of the workspace are added. */
 static flp_logits_logp_call complete(const flp_plan *plan, const void *given, const flp_workspace *workspace)
 {
     flp_logits_logp_call call = *(const flp_logits_logp_call *)given;
@@ -215,7 +215,7 @@ static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, con
     return launch(workspace, FLP_LOGITS_STEP_GRADIENT, plan->gradient, shape.blocks, call);
 }
 
-/* Too few rows for the fused kernel: the forward leaves what the gradient kernel needs of each row. */
+/* For too few rows, or too long ones, for the fused kernel: the forward leaves what the gradient kernel needs of each row. */
 static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const flp_workspace *workspace, flp_logits_logp_call *call)
 {
     const flp_logits_logp_pass pass =

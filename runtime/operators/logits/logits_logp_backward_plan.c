@@ -1,4 +1,4 @@
-/* logits_logp_backward as an operator: what its plans hold, need and say. */
+/* logits_logp_backward as an operator: its plans' kernels, workspace, description and numerics. */
 
 #include <stddef.h>
 
@@ -31,7 +31,7 @@ static flp_status set_up(flp_plan *common)
     return status == FLP_OK ? flp_logits_logp_forward_take(common, &plan->forward) : status;
 }
 
-/* Few rows are not fused. */
+/* Only rows that the fused kernel does not process need a workspace. */
 static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
     const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
@@ -57,7 +57,7 @@ static int64_t most_rows(const flp_plan *common, int64_t rows)
     return low;
 }
 
-/* The fused kernel, or what does its work in steps. */
+/* Either the fused kernel is launched, or those that do its work in steps. */
 static int launches(const flp_plan *common, flp_role role, int64_t rows)
 {
     const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);

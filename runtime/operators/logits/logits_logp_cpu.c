@@ -1,4 +1,4 @@
-/* logits_logp on the host: groups of rows, each cut into chunks that the pool's threads take. */
+/* logits_logp on the CPU path, both directions: the rows are processed in groups, and cut into chunks that the thread pool processes. */
 #include "operators/logits/logits_logp_plan.h"
 
 #include <inttypes.h>
@@ -11,16 +11,16 @@
 #include "operators/logits/row_chunk.h"
 #include "cpu/target_share.h"
 
-enum { GROUP_CHUNKS = 16384 }; /* bounds the sums that are held at a time; a group has a whole row at least */
+enum { GROUP_CHUNKS = 16384 }; /* bounds the memory of the sums; a group has at least one whole row */
 
 static const double ln_2 = 0.693147180559945309417;
 
 typedef struct {
-    int64_t place;  /* in the arrays of results; -1: nowhere */
-    int64_t source; /* in the arrays of inputs; -1: the index names no row */
+    int64_t place;  /* index in the arrays of results; -1: none */
+    int64_t source; /* index in the arrays of inputs; -1: row_index is out of range */
     int64_t target; /* -1: ignored or bad */
     int is_ignored, is_read;
-    float target_logit; /* read before a gradient can lie there; of a known target */
+    float target_logit; /* of a valid target: read before a gradient can overwrite it */
     double scale;
     flp_logits_transform transform;
     flp_logits_factors factors;
@@ -49,7 +49,7 @@ static int chunk_width(const flp_logits_logp_call *call, int64_t first)
     return call->params.vocab - first < FLP_ROW_CHUNK_COLUMNS ? (int)(call->params.vocab - first) : FLP_ROW_CHUNK_COLUMNS;
 }
 
-/* Returns 1 for a bad target or index. */
+/* Fills in the row. Returns 1 for a bad target or index. */
 static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
 {
     const int wanted = call->params.lse || call->params.entropy || call->params.argmax;
@@ -81,7 +81,7 @@ static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
     return !row->is_ignored && row->target < 0;
 }
 
-/* -1: it lies elsewhere. */
+/* The target's index in the chunk; -1: it is not in it. */
 static int target_in_chunk(const flp_logits_logp_call *call, const row *row, int64_t first)
 {
     const int64_t target = row->target - first;
@@ -117,7 +117,7 @@ static void find_factors(const flp_logits_logp_call *call, row *row, const flp_r
 
     if (g_entropy != 0) {
         power -= g_entropy * (shares->entropy - shares->log2_sum * ln_2);
-        if (p != 0) /* else its logarithm may be -inf */
+        if (p != 0) /* else log p may be -inf */
             target -= p * g_entropy * (shares->entropy + shares->logp);
     }
     row->factors = (flp_logits_factors){ .origin = (float)shares->origin,
@@ -127,7 +127,7 @@ static void find_factors(const flp_logits_logp_call *call, row *row, const flp_r
                                          .target = (float)target };
 }
 
-/* The others' best is `total`'s. */
+/* 1: the target has the row's largest logit. total has the largest of the other entries. */
 static int target_is_best(const row *row, const flp_logits_sums *total)
 {
     if (row->target < 0)
@@ -171,7 +171,7 @@ static flp_row_shares merge_chunks(const group *work, int64_t index, flp_logits_
     return row->target >= 0 ? flp_row_shares_of(&others, softened(row)) : flp_row_shares_of_others(&others);
 }
 
-/* Merges the chunks in order, writes the results and finds what the gradients are made of. */
+/* Merges the chunks in order, writes the results and computes the gradients' factors. */
 static void finish_row(void *data, int64_t index, int thread)
 {
     const group *work = data;

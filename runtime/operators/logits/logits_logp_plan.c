@@ -1,4 +1,5 @@
-/* logits_logp as an operator: the fields of its problems, both directions, the shapes of the launches, and what its plans hold, need and say. */
+/* logits_logp as an operator: the tables of its problems' fields, both directions; the shapes of the launches; its plans' kernels, workspace, description and
+ * numerics. */
 #include "operators/logits/logits_logp_plan.h"
 
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #define AT(field) offsetof(flp_logits_logp_problem, field)
 #define BACKWARD_AT(field) offsetof(flp_logits_logp_backward_problem, field)
 
-/* With an index the logits have more rows than a call: as many as any tensor may have. */
+/* With row_index, the logits may have more rows than the call. So the strides have no rows_at: they are checked for FLP_PROBLEM_ROWS_MAX rows. */
 static const flp_field forward[] = { { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
                                      FLP_FIELD_ROWS(AT(rows)),
                                      FLP_FIELD_EXTENT("vocab", AT(vocab), "v"),
@@ -42,7 +43,7 @@ static const flp_field backward[] = {
 const flp_field *const flp_logits_logp_backward_fields[] = { backward, NULL };
 
 enum {
-    UNITS_PER_BLOCK = 2, /* rows or parts that a resident block gets where rows are few: evens out the end */
+    UNITS_PER_BLOCK = 2, /* rows or parts of rows for each resident block where rows are few, so that all blocks finish at about the same time */
     WARP = 32
 };
 
@@ -51,7 +52,7 @@ static int64_t resident(const flp_manifest *kernel, int multiprocessors)
     return (int64_t)multiprocessors * kernel->resident_blocks;
 }
 
-/* The warps of a block that share a row: as many as it has segments, in powers of two. */
+/* log2 of the number of warps that share a row: the smallest power of two that is not less than the row's segments, or all warps of the block. */
 static int choose_team(const flp_manifest *kernel, int64_t segments)
 {
     int log2 = 0;
@@ -82,14 +83,15 @@ static flp_logits_logp_shape shape_of_rows(const flp_manifest *kernel, int multi
         parts = flp_int64_smaller(flp_int64_divide_up(UNITS_PER_BLOCK * blocks, rows), segments);
     if (parts == 1 && segments > FLP_LOGITS_SHARED_SEGMENTS)
         parts = 2;
-    parts = flp_int64_divide_up(segments, flp_int64_divide_up(segments, parts)); /* none of them empty */
+    parts = flp_int64_divide_up(segments, flp_int64_divide_up(segments, parts)); /* so that none is empty */
     return (flp_logits_logp_shape){ .segments = (int32_t)segments,
                                     .parts = (int32_t)parts,
                                     .team_log2 = team_log2,
                                     .blocks = (unsigned)flp_int64_smaller(flp_int64_divide_up(rows * parts, teams(kernel, team_log2)), blocks) };
 }
 
-/* The shape of the one with a cluster a row, of which the device holds `clusters` at once; blocks 0: rows are more, or too long. */
+/* The shape of the forward's kernel with a cluster for each row. clusters: how many of them the device holds at once. blocks 0: there are more rows than that,
+ * or they are too long. */
 static flp_logits_logp_shape shape_of_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
 {
     const int64_t segments = count_segments(kernel, vocab);
@@ -105,7 +107,7 @@ flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, in
     const int64_t rows_of_unit = kernel->block_rows ? kernel->block_rows : teams(kernel, team_log2), units = flp_int64_divide_up(rows, rows_of_unit);
     const int fits = segments <= FLP_LOGITS_SHARED_SEGMENTS;
 
-    /* Fewer rows leave multiprocessors idle; they fit the L2, so that reading them twice costs little. */
+    /* Fewer rows would leave multiprocessors idle. They fit the L2, so it costs little that the other kernels read them twice. */
     if (!fits || (2 * units < clusters && rows_of_unit == 1 && segments > kernel->threads / WARP))
         return (flp_logits_logp_shape){ .segments = (int32_t)segments, .parts = 1 };
     return (flp_logits_logp_shape){
@@ -170,7 +172,7 @@ flp_logits_logp_pass flp_logits_logp_forward_choose(const flp_logits_logp_forwar
     const flp_logits_logp_shape shape = shape_of_rows(&forward->rows->manifest, multiprocessors, vocab, rows);
     flp_logits_logp_shape few = { .blocks = 0 };
 
-    /* Where a block takes several rows, or one whole, that is one launch too. */
+    /* Where rows are not cut into parts, the kernel for any number of rows is a single launch, too. */
     if (forward->few && shape.parts > 1)
         few = shape_of_few(&forward->few->manifest, forward->few->clusters, vocab, rows);
     return few.blocks > 0 ? (flp_logits_logp_pass){ forward->few, few } : (flp_logits_logp_pass){ forward->rows, shape };
@@ -180,7 +182,7 @@ int64_t flp_logits_logp_forward_cut_rows(const flp_logits_logp_forward *forward,
 {
     int64_t low = 0, high = rows;
 
-    /* More rows are not cut where fewer are not, but for the fewest. */
+    /* If this kernel does not cut the rows, it does not cut more rows either. The fewest rows may have a kernel of their own, which cuts none. */
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
         if (shape_of_rows(&forward->rows->manifest, multiprocessors, vocab, middle).parts > 1)
@@ -214,7 +216,7 @@ static flp_status set_up(flp_plan *common)
     return status == FLP_OK ? flp_logits_logp_forward_take(common, &plan->forward) : status;
 }
 
-/* Rows that no two blocks share need none. */
+/* Rows that are not cut into parts need no workspace. */
 static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
@@ -223,7 +225,7 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     flp_logits_logp_lay_out(shape.parts > 1 ? rows : 0, shape.segments, plan->problem.argmax, plan->problem.entropy, 0, workspace);
 }
 
-/* One of the two kernels that read rows. */
+/* Of the two kernels that read rows, one is launched. */
 static int launches(const flp_plan *common, flp_role role, int64_t rows)
 {
     const flp_logits_logp_pass pass = flp_logits_logp_plan_pass(flp_logits_logp_plan_of(common), rows > 0 ? rows : 1);

@@ -6,7 +6,7 @@
 #include "cpu/convert.h"
 #include "cpu/vector_math.h"
 
-/* So many terms of a lane are summed in fp32 before a double takes them, as in cpu/row_statistics.c. */
+/* TERMS_IN_FLOAT terms of a lane are summed in fp32 before they are added to a double, as in cpu/row_statistics.c. */
 enum { TERMS_IN_FLOAT = 16, LANES = 4, BLOCK = TERMS_IN_FLOAT * LANES };
 
 typedef union {
@@ -14,7 +14,7 @@ typedef union {
     float value[FLP_ROW_CHUNK_COLUMNS];
 } buffer;
 
-/* Widens, and fills up the last block with -inf. Returns the columns that a walk visits. */
+/* Converts to fp32, and fills up the last block with -inf. Returns the number of columns that this makes. */
 static int load(flp_dtype dtype, const void *logits, int count, buffer *to)
 {
     const int padded = (count + BLOCK - 1) / BLOCK * BLOCK;
@@ -51,7 +51,8 @@ static float add_lanes(flp_float4 lanes)
     return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-/* limit: of d. distance: of the moment, for which 2^d is 0 at -inf and wherever it is below fp32. */
+/* 2^d, with d limited to `limit`. *distance: d for the moment, limited to -200 from below: there 2^d is 0 in fp32, and its product with d must be 0 for a d of
+ * -inf, too. */
 static flp_float4 power_at(flp_float4 z, const flp_logits_transform *transform, float origin, float limit, flp_float4 *distance)
 {
     flp_float4 d = (z - origin) * transform->scale;
@@ -61,7 +62,7 @@ static flp_float4 power_at(flp_float4 z, const flp_logits_transform *transform, 
     return flp_float4_exp2(d);
 }
 
-/* softcap(-inf) is finite: what is to have no part becomes -inf behind it. */
+/* softcap(-inf) is finite, so the padding and the target, which must not contribute, are set to -inf after the softcap. */
 static void soften_all(buffer *logits, int count, int padded, int target, float softcap)
 {
     for (int i = 0; i < padded / LANES; i++)
@@ -84,9 +85,9 @@ void flp_row_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t fir
     if (transform->softcap > 0)
         soften_all(&logits, count, padded, target, transform->softcap);
     sums->origin = sums->largest;
-    if (transform->softcap > 0) /* -inf among the others counts */
+    if (transform->softcap > 0) /* logits of -inf contribute, too */
         sums->origin = count > (target >= 0) ? flp_row_chunk_soften(sums->largest, transform->softcap) : -INFINITY;
-    /* Without an origin all terms are -inf or NaN: 2^z itself is 0 or NaN. */
+    /* Without an origin, all z are -inf or NaN: 2^z itself is 0 or NaN. */
     origin = sums->origin > -INFINITY ? sums->origin : 0;
     sums->sum = sums->moment = 0;
     for (int block = 0; block < padded; block += BLOCK) {

@@ -1,4 +1,4 @@
-/* weighted_sum: its calls. */
+/* weighted_sum: the table of its arguments, its launch and its calls. */
 #include <stddef.h>
 
 #include "core/call.h"

@@ -1,4 +1,4 @@
-/* weighted_sum_backward: its calls. */
+/* weighted_sum_backward: the table of its arguments, its launches and its calls. */
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -10,7 +10,7 @@
 #define AT(argument) offsetof(flp_weighted_sum_backward_args, argument)
 #define ASKED(field) offsetof(flp_weighted_sum_backward_problem, field)
 
-/* With no rows grad_w is written all the same. */
+/* A call without rows writes grad_w, too. */
 static const flp_argument list[] = {
     { "g", AT(g), .dtype_at = ASKED(forward.y_dtype), .values = FLP_VALUES_NORMAL },
     { "grad_x", AT(grad_x), .dtype_at = ASKED(grad_x), .asked_at = ASKED(grad_x), .decides = 1, .extent_at = ASKED(grad_x_stride) },
@@ -39,7 +39,7 @@ static flp_status check(const flp_plan *plan, const void *problem, const void *g
 
 /* ---- launches ---- */
 
-/* The tiles beside one another, then their sum; one tile is written at once. */
+/* Launches the kernel for all tiles, then the combine that adds them. A single tile is written to grad_w directly. */
 static flp_status launch_grad_w(const flp_weighted_sum_backward_plan *plan, const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
 {
     float *partial = flp_workspace_at(workspace, FLP_WEIGHTED_SUM_PART_PARTIAL);
@@ -104,7 +104,7 @@ static flp_status launch_grad_x(const flp_weighted_sum_backward_plan *plan, cons
     return flp_call_launch(plan->outer, (unsigned)shape.blocks, args->stream, parameters);
 }
 
-/* grad_w first: grad_x may be written over x. With no rows grad_w is written all the same. */
+/* grad_w comes first, because grad_x may be written over x. A call without rows writes grad_w, too. */
 static flp_status launch(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);

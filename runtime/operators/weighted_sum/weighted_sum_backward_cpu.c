@@ -1,14 +1,14 @@
-/* weighted_sum_backward on the host. */
+/* weighted_sum_backward on the CPU path. */
 #include "operators/weighted_sum/weighted_sum_plan.h"
 #include "base/status.h"
 #include "cpu/convert.h"
 #include <stdlib.h>
 
 enum {
-    LINE = 1024,      /* columns that a task takes at a time */
+    LINE = 1024,      /* columns that a task processes at a time */
     GROUP_LINES = 64, /* lines that are summed together: they bound the memory */
     TILES = 64,       /* at most */
-    TILE_ROWS = 64,   /* at least, but for the last tile */
+    TILE_ROWS = 64,   /* at least, except in the last tile */
     GROUP_ROWS = 16   /* of grad_x that share one conversion of w */
 };
 
@@ -41,7 +41,7 @@ static float gradient_at(const job *work, int64_t row)
 
 /* ---- grad_w ---- */
 
-/* index: of a (line, tile) of the group. */
+/* Sums up one line of one tile. index: that of the pair (line, tile) in the group. */
 static void sum_tile(void *data, int64_t index, int thread)
 {
     (void)thread;
@@ -134,7 +134,7 @@ static void scale_group(void *data, int64_t group, int thread)
     }
 }
 
-/* grad_w first: grad_x may be written over x. */
+/* grad_w comes first, because grad_x may be written over x. */
 flp_status flp_weighted_sum_backward_cpu(flp_thread_pool *pool, const flp_weighted_sum_backward_problem *problem, const flp_weighted_sum_backward_args *args)
 {
     job work = { .problem = problem, .args = args };

@@ -1,4 +1,4 @@
-/* weighted_sum_backward as an operator: the tiles of grad_w, and what its plans hold, need and say. */
+/* weighted_sum_backward as an operator: the tiles of grad_w, and its plans' kernels, workspace, description and numerics. */
 
 #include <stddef.h>
 
@@ -9,15 +9,15 @@
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 enum {
-    MULTIPROCESSORS = 132, /* of an H100 or H200: with one block each, all of them read */
-    WAVES = 4,             /* that are tried before uneven ones are taken */
-    BATCH = 8              /* rows of a lane in one batch of loads: a tile has one at least */
+    MULTIPROCESSORS = 132, /* of an H100 or H200: one block on each keeps all of them reading */
+    WAVES = 4,             /* the most that are tried before an uneven cut is taken */
+    BATCH = 8              /* rows that a lane loads in one batch; a tile has at least one batch */
 };
 
-/* Vectors side by side: 512 bytes of a row are as good as more, and leave more lanes, so fewer tiles. */
+/* The widths of a slab that are tried, in vectors. 512 bytes of a row are read as fast as more, and leave more lanes, and so fewer tiles. */
 static const int widths[] = { 32, 64, 128 };
 
-/* Share of the multiprocessors' time that even waves of blocks would use. */
+/* The share of the multiprocessors' time that the waves of blocks must use for a cut to count as even. */
 static const double even_enough = 0.94;
 
 typedef struct {
@@ -31,7 +31,7 @@ static double evenness(cut c)
     return (double)blocks / (double)(flp_int64_divide_up(blocks, MULTIPROCESSORS) * MULTIPROCESSORS);
 }
 
-/* Few waves first, then narrow slabs; the most even cut where none is even enough. */
+/* The first cut that is even enough, trying few waves first, then narrow slabs; if none is, the most even one. */
 static cut choose_cut(int64_t vectors)
 {
     cut best = { .slabs = 0 };
@@ -50,7 +50,7 @@ static cut choose_cut(int64_t vectors)
     return best;
 }
 
-/* tiles before they are evened out: grows with rows. */
+/* The cut for `rows` rows, before its tiles are evened out: their number never decreases with more rows. *slab: the vectors of a slab. */
 static cut cut_for(int64_t rows, int64_t vectors, int threads, int64_t *slab)
 {
     cut c = choose_cut(vectors);
@@ -109,7 +109,7 @@ flp_weighted_sum_tiles flp_weighted_sum_backward_plan_tiles(const flp_weighted_s
     return flp_weighted_sum_tiles_compute(rows, plan->problem.forward.columns, tile->block_inner, tile->threads);
 }
 
-/* What launches divide by; a kernel in a cache says it of itself. */
+/* Checks the numbers by which launches divide: a kernel from a cache brings its own manifest. */
 static flp_status check_manifest(const flp_manifest *manifest, int needs_rows)
 {
     if (manifest->threads >= 128 && manifest->block_inner >= 1 && manifest->block_rows >= needs_rows)

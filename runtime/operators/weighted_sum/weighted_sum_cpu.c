@@ -1,4 +1,4 @@
-/* weighted_sum on the host. A row's sum has sixteen accumulators, to which its elements go round robin; they are added pairwise. */
+/* weighted_sum on the CPU path. A row's elements are added to sixteen accumulators in turn, and these are added pairwise. */
 #include "operators/weighted_sum/weighted_sum_plan.h"
 #include "cpu/convert.h"
 
@@ -8,7 +8,7 @@ enum {
     GROUP_ROWS = 16 /* that share one conversion of w */
 };
 
-/* Explicit vectors, for compilers vectorise sums at different levels of optimisation, if at all. */
+/* Explicit vectors, because compilers vectorise sums at different levels of optimisation, if at all. */
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 typedef struct {
@@ -16,7 +16,7 @@ typedef struct {
     const flp_weighted_sum_args *args;
 } job;
 
-/* line [LINE]; zeros behind `count`. */
+/* Fills line [LINE] with count elements in fp32, then zeros up to a multiple of LANES. */
 static void load_line(flp_dtype dtype, const void *from, int64_t at, int count, float *line)
 {
     flp_convert_to_f32(dtype, (const unsigned char *)from + at * flp_dtype_bytes(dtype), line, (size_t)count);

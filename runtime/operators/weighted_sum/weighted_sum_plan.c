@@ -1,4 +1,4 @@
-/* weighted_sum as an operator: the fields of its problems, both directions, and what its plans hold, need and say. */
+/* weighted_sum as an operator: the tables of its problems' fields, both directions, and its plans' kernels, description and numerics. */
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 #include <stddef.h>
@@ -44,8 +44,8 @@ flp_status flp_weighted_sum_backward_problem_check(void *normal)
     return FLP_OK;
 }
 
-/* Where there are rows enough: blocks that are short, in the order of memory, still long enough to be worth their start. */
-enum { ROWS_PER_BLOCK = 32, WAVES = 16 /* blocks for each that the device holds at once, at most */ };
+/* With enough rows, blocks are short, so that memory is read in order, but long enough to be worth their start. */
+enum { ROWS_PER_BLOCK = 32, WAVES = 16 /* the most blocks for each one that the device holds at once */ };
 
 unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t rows)
 {
