@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Literal, Mapping, Optional, Sequence, Union, overload
 
 import torch
 from torch import Tensor
@@ -70,6 +70,31 @@ def _loss(rows: arguments.Rows, inputs: list, reduction: int, main_grad: Optiona
     return _operators.call("linear_cross_entropy", *inputs)[:4]
 
 
+# KEEP IN STEP: the overloads and the function behind them; tests/python/test_arguments.py compares the names.
+@overload
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Optional[Tensor] = ..., weight: Optional[Tensor] = ..., reduction: str = ...,
+    ignore_index: Optional[int] = ..., label_smoothing: float = ..., options: Any = ..., softcap: Optional[float] = ..., logit_scale: float = ...,
+    temperature: Union[float, Tensor] = ..., z_loss: float = ..., token_weight: Optional[Tensor] = ..., memory_budget: int = ...,
+    accumulate_into: Optional[Tensor] = ..., weight_layout: str = ..., return_lse: Literal[False] = ..., shift: bool = ..., grad_filter_eps: float = ...,
+    exact: bool = ..., process_group: Any = ...,
+) -> Tensor: ...  # fmt: skip
+@overload
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Optional[Tensor] = ..., weight: Optional[Tensor] = ..., reduction: str = ...,
+    ignore_index: Optional[int] = ..., label_smoothing: float = ..., options: Any = ..., softcap: Optional[float] = ..., logit_scale: float = ...,
+    temperature: Union[float, Tensor] = ..., z_loss: float = ..., token_weight: Optional[Tensor] = ..., memory_budget: int = ...,
+    accumulate_into: Optional[Tensor] = ..., weight_layout: str = ..., return_lse: Literal[True], shift: bool = ..., grad_filter_eps: float = ...,
+    exact: bool = ..., process_group: Any = ...,
+) -> tuple[Tensor, Tensor]: ...  # fmt: skip
+@overload
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Optional[Tensor] = ..., weight: Optional[Tensor] = ..., reduction: str = ...,
+    ignore_index: Optional[int] = ..., label_smoothing: float = ..., options: Any = ..., softcap: Optional[float] = ..., logit_scale: float = ...,
+    temperature: Union[float, Tensor] = ..., z_loss: float = ..., token_weight: Optional[Tensor] = ..., memory_budget: int = ...,
+    accumulate_into: Optional[Tensor] = ..., weight_layout: str = ..., return_lse: bool, shift: bool = ..., grad_filter_eps: float = ...,
+    exact: bool = ..., process_group: Any = ...,
+) -> Union[Tensor, tuple[Tensor, Tensor]]: ...  # fmt: skip
 def linear_cross_entropy(
     input: Tensor,
     linear_weight: Tensor,
@@ -205,6 +230,18 @@ class _AsTorch:
             raise ValueError(str(error).split("\n")[0]) from None
 
 
+@overload
+def linear_logp(  # type: ignore[overload-overlap]  # a str is a sequence of them
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Optional[Tensor] = ..., outputs: str = ...,
+    temperature: Union[float, Tensor] = ..., softcap: Optional[float] = ..., logit_scale: float = ..., ignore_index: Optional[int] = ...,
+    memory_budget: int = ..., weight_layout: str = ..., shift: bool = ..., exact: bool = ..., process_group: Any = ...,
+) -> Tensor: ...  # fmt: skip
+@overload
+def linear_logp(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Optional[Tensor] = ..., outputs: Sequence[str],
+    temperature: Union[float, Tensor] = ..., softcap: Optional[float] = ..., logit_scale: float = ..., ignore_index: Optional[int] = ...,
+    memory_budget: int = ..., weight_layout: str = ..., shift: bool = ..., exact: bool = ..., process_group: Any = ...,
+) -> tuple[Tensor, ...]: ...  # fmt: skip
 def linear_logp(
     input: Tensor,
     linear_weight: Tensor,
@@ -329,6 +366,20 @@ def _token_inputs(chosen: TokenLoss, inputs: Mapping[str, Tensor], rows: argumen
     return [arguments.row_values(f"inputs[{name!r}]", inputs[name], rows.full_shape(), rows.hidden) for name in chosen.inputs]
 
 
+@overload
+def policy_loss(  # type: ignore[overload-overlap]  # () is one too
+    input: Tensor, linear_weight: Tensor, target: Tensor, inputs: Mapping[str, Tensor], *, loss: Union[str, TokenLoss] = ...,
+    parameters: Optional[Mapping[str, float]] = ..., linear_bias: Optional[Tensor] = ..., reduction: str = ..., token_weight: Optional[Tensor] = ...,
+    ignore_index: Optional[int] = ..., temperature: Union[float, Tensor] = ..., softcap: Optional[float] = ..., logit_scale: float = ...,
+    memory_budget: int = ..., weight_layout: str = ..., shift: bool = ..., exact: bool = ..., outputs: tuple[()] = ..., process_group: Any = ...,
+) -> Tensor: ...  # fmt: skip
+@overload
+def policy_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, inputs: Mapping[str, Tensor], *, loss: Union[str, TokenLoss] = ...,
+    parameters: Optional[Mapping[str, float]] = ..., linear_bias: Optional[Tensor] = ..., reduction: str = ..., token_weight: Optional[Tensor] = ...,
+    ignore_index: Optional[int] = ..., temperature: Union[float, Tensor] = ..., softcap: Optional[float] = ..., logit_scale: float = ...,
+    memory_budget: int = ..., weight_layout: str = ..., shift: bool = ..., exact: bool = ..., outputs: Sequence[str], process_group: Any = ...,
+) -> tuple[Tensor, ...]: ...  # fmt: skip
 def policy_loss(
     input: Tensor,
     linear_weight: Tensor,
@@ -418,6 +469,16 @@ def _policy_results(rows: arguments.Rows, results: Sequence[Tensor], reduction: 
     return (value, *(rows.results(results[1 + ("logp", "lse", "entropy").index(name)]) for name in outputs))
 
 
+@overload
+def logits_logp(  # type: ignore[overload-overlap]  # a str is a sequence of them
+    logits: Tensor, target: Tensor, *, outputs: str = ..., temperature: Union[float, Tensor] = ..., softcap: Optional[float] = ...,
+    logit_scale: float = ..., ignore_index: Optional[int] = ...,
+) -> Tensor: ...  # fmt: skip
+@overload
+def logits_logp(
+    logits: Tensor, target: Tensor, *, outputs: Sequence[str], temperature: Union[float, Tensor] = ..., softcap: Optional[float] = ...,
+    logit_scale: float = ..., ignore_index: Optional[int] = ...,
+) -> tuple[Tensor, ...]: ...  # fmt: skip
 def logits_logp(
     logits: Tensor,
     target: Tensor,

@@ -315,6 +315,21 @@ class Arguments(Case):
         with self.assertRaisesRegex(ValueError, "memory_budget: got 1, wanted .* bytes"):
             fusedlogp.linear_logp(**logp, memory_budget=1)
 
+    @unittest.skipUnless(hasattr(typing, "get_overloads"), "a Python before 3.11 keeps no overloads")
+    def test_overloads_have_the_arguments_of_their_function(self):
+        for function, returned in ((fusedlogp.linear_cross_entropy, 3), (fusedlogp.linear_logp, 2), (fusedlogp.policy_loss, 2), (fusedlogp.logits_logp, 2)):
+            overloads = typing.get_overloads(function)
+            self.assertEqual(returned, len(overloads))
+            for overload in overloads:
+                self.assertEqual(names_of(function), names_of(overload), function.__name__)
+
+    def test_a_modules_options_are_shown(self):
+        module = fusedlogp.LinearCrossEntropyLoss(COLUMNS, VOCAB, weight=torch.ones(VOCAB), softcap=3.0, z_loss=0.5, temperature=torch.ones(ROWS))
+        shown = (f"num_classes={VOCAB}", "reduction='mean'", f"weight=<tensor ({VOCAB},)>", "softcap=3.0", "z_loss=0.5", f"temperature=<tensor ({ROWS},)>")
+        for each in shown:
+            self.assertIn(each, repr(module))
+        self.assertNotIn("softcap", repr(fusedlogp.LinearCrossEntropyLoss(COLUMNS, VOCAB)))
+
     def test_modules_other_arguments(self):
         with self.assertRaisesRegex(TypeError, "softcp"):
             fusedlogp.LinearCrossEntropyLoss(4, 5, softcp=3.0)
