@@ -186,7 +186,8 @@ def check_target(target: Any, shape: Any, like: Tensor, vocab: int) -> Tensor:
 
 def _autocast(value: Tensor) -> Optional[torch.dtype]:
     kind = value.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+    known = kind in ("cpu", "cuda") or torch.amp.is_autocast_available(kind)
+    return torch.get_autocast_dtype(kind) if known and torch.is_autocast_enabled(kind) else None
 
 
 def check_rows(

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, library
 
 from . import _library  # noqa: F401  registers the operators
+from . import _flops
 
 _REDUCE_NONE = 2
 _ops = torch.ops.fusedlogp
@@ -275,12 +276,13 @@ def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bo
     """(logp, lse, entropy, argmax), or only (logp, lse) from LinearLogpSaving. Results that were not requested are not to be used."""
     hidden, weight, bias, ignore_index = linear[0], linear[1], linear[2], linear[7]
     # Not for the entropy, whose derivative recomputes the logits; nor for argmax, which a plan with its forward does not give, nor for lse with ignored rows,
-    # for which it gives 0. Transforms, torch.compile and subclasses need operators whose results have shapes that follow from the inputs' shapes.
+    # for which it gives 0. Transforms, torch.compile, meta tensors and subclasses need operators whose results have shapes that follow from the inputs' shapes.
     saving = (
         not (entropy or argmax or (with_lse and ignore_index is not None))
         and torch.is_grad_enabled()
         and (hidden.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
         and hidden.shape[0] > 0
+        and not hidden.is_meta
         and not _is_compiling()
         and not torch._C._are_functorch_transforms_active()
         and type(hidden) in (Tensor, torch.nn.Parameter)
@@ -567,3 +569,7 @@ library.register_vmap("fusedlogp::weighted_sum", _folding(_ops.weighted_sum, (0,
 library.register_vmap("fusedlogp::linear_cross_entropy", _folding(_ops.linear_cross_entropy, (0, 3, 4, 10, 11), _loss_a_row))
 library.register_vmap("fusedlogp::linear_logp_backward", _per_sample(_ops.linear_logp_backward))
 library.register_vmap("fusedlogp::weighted_sum_backward", _per_sample(_ops.weighted_sum_backward))
+
+# ---- torch.utils.flop_counter
+
+_flops.register()

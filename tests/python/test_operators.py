@@ -1,5 +1,6 @@
 """torch's own examination of the operators, and torch.compile."""
 
+import importlib
 import subprocess
 import sys
 
@@ -147,3 +148,61 @@ class Compile(Case):
         loss(hidden, weight, sums[0]).backward()
         torch.compile(loss, fullgraph=True, backend="aot_eager")(hidden, weight, sums[1]).backward()
         self.assert_close(sums[1], sums[0], Bounds(hidden, weight, 1.0).weight)
+
+
+class WithoutData(Case):
+    """Meta tensors, and what torch counts of a call."""
+
+    def test_meta_tensors(self):
+        def meta(*shape, **options):
+            return torch.empty(shape, device="meta", **options)
+
+        x, w, target = meta(2, 3, 8, requires_grad=True), meta(5, 8, requires_grad=True), meta(2, 3, dtype=torch.int64)
+        own = fusedlogp.TokenLoss("-a * logp", ("a",))
+        calls = {
+            "loss": (lambda: fusedlogp.linear_cross_entropy(x, w, target), ()),
+            "losses": (lambda: fusedlogp.linear_cross_entropy(x, w, target, reduction="none", temperature=meta(2, 3)), (2, 3)),
+            "shifted": (lambda: fusedlogp.linear_cross_entropy(x, w, target, reduction="none", shift=True), (2, 2)),
+            "into": (lambda: fusedlogp.linear_cross_entropy(x, w, target, accumulate_into=meta(5, 8)), ()),
+            "logp": (lambda: fusedlogp.linear_logp(x, w, target), (2, 3)),
+            "entropy": (lambda: fusedlogp.linear_logp(x, w, target, outputs="entropy"), (2, 3)),
+            "policy": (lambda: fusedlogp.policy_loss(x, w, target, {"a": meta(2, 3)}, loss=own), ()),
+            "logits": (lambda: fusedlogp.logits_logp(x @ w.t(), target), (2, 3)),
+            "weighted sum": (lambda: fusedlogp.weighted_sum(x, w[0]), (2, 3)),
+        }
+        for name, (call, shape) in calls.items():
+            with self.subTest(name):
+                x.grad = w.grad = None
+                result = call()
+                self.assertEqual((shape, "meta"), (tuple(result.shape), result.device.type))
+                result.sum().backward()
+                self.assertEqual(x.shape, x.grad.shape)
+                self.assertEqual(None if name == "into" else w.shape, None if w.grad is None else w.grad.shape)
+
+    def test_what_is_counted_is_the_products(self):
+        for name in [name for name in sys.modules if name == "torch.utils.flop_counter"]:
+            del sys.modules[name]  # as where nobody has imported it yet
+        FlopCounterMode = importlib.import_module("torch.utils.flop_counter").FlopCounterMode
+        hidden, weight, _, target = draw()
+        options = {"frozen": {"linear_weight": weight.detach()}, "into": {"accumulate_into": torch.zeros_like(weight)}, "none": {"reduction": "none"}}
+        # Products in the forward and in all.
+        for call, given, forward, both in (
+            (fusedlogp.linear_cross_entropy, {}, 3, 3),
+            (fusedlogp.linear_cross_entropy, options["frozen"], 2, 2),
+            (fusedlogp.linear_cross_entropy, options["none"], 1, 4),
+            (fusedlogp.linear_cross_entropy, options["into"], 1, 4),
+            (fusedlogp.linear_logp, {}, 1, 3),
+            (fusedlogp.linear_logp, options["frozen"], 1, 2),
+            (fusedlogp.linear_logp, {"outputs": "entropy"}, 1, 4),
+        ):
+            with self.subTest(call=call.__name__, given=list(given)), FlopCounterMode(display=False) as counter:
+                result = call(**{"input": hidden, "linear_weight": weight, "target": target, **given}).sum()
+                counted = counter.get_total_flops()
+                result.backward()
+            self.assertEqual((forward, both), (counted / (2 * 13 * 40 * 101), counter.get_total_flops() / (2 * 13 * 40 * 101)))
+        with FlopCounterMode(display=False) as counter:
+            self.assertEqual(13, len(ops.linear_logp(hidden, weight, target=target, bias=None, row_temperature=None, temperature=1.0, softcap=0.0,
+                                                     ignore_index=-100, exact=False, entropy=False, argmax=False, memory_budget=0)[0]))  # fmt: skip
+        self.assertEqual(2 * 13 * 40 * 101, counter.get_total_flops())
+        for name in [str(op) for op, _ in inputs_of() if "linear" in str(op)]:
+            self.assertIn(name, map(str, sys.modules["torch.utils.flop_counter"].flop_registry))
