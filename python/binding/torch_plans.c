@@ -182,23 +182,41 @@ static int split(const char *text, const char *names[8])
     return count;
 }
 
-flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters)
+static flp_status token_loss_define(int32_t device, const char *name, const char *definition)
 {
+    flp_context *context = NULL;
+    flp_status status = context_of(device, &context);
+
+    return status == FLP_OK ? flp_token_loss_define(context, name, definition) : status;
+}
+
+static flp_status token_loss_add(const token_loss *given, const char *inputs, const char *parameters, const char *definition)
+{
+    token_loss *made = token_loss_count < TOKEN_LOSSES_MAX ? calloc(1, sizeof(*made)) : NULL;
+
+    if (!made)
+        return FLP_OUT_OF_MEMORY;
+    *made = *given;
+    made->loss.name = strdup(given->loss.name);
+    made->definition = definition ? strdup(definition) : NULL;
+    made->loss.input_count = split(inputs, made->loss.inputs);
+    made->loss.parameter_count = split(parameters, made->loss.parameters);
+    token_losses[token_loss_count++] = made;
+    return FLP_OK;
+}
+
+flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check)
+{
+    token_loss made = { .loss.name = name, .id = id };
     flp_status status = FLP_OK;
 
     pthread_mutex_lock(&mutex);
     if (!token_loss_of(id)) {
-        token_loss *made = token_loss_count < TOKEN_LOSSES_MAX ? calloc(1, sizeof(*made)) : NULL;
-        if (!made) {
-            status = FLP_OUT_OF_MEMORY;
-        } else {
-            made->id = id;
-            made->loss.name = strdup(name);
-            made->definition = definition ? strdup(definition) : NULL;
-            made->loss.input_count = split(inputs, made->loss.inputs);
-            made->loss.parameter_count = split(parameters, made->loss.parameters);
-            token_losses[token_loss_count++] = made;
-        }
+        if (definition && check)
+            status = token_loss_define(-1, name, definition);
+        made.defined[0] = definition && check;
+        if (status == FLP_OK)
+            status = token_loss_add(&made, inputs, parameters, definition);
     }
     pthread_mutex_unlock(&mutex);
     return status;
@@ -206,14 +224,13 @@ flp_status flp_torch_token_loss(int64_t id, const char *name, const char *defini
 
 const flp_torch_plans_token_loss *flp_torch_plans_token_loss_find(int32_t device, int64_t id, flp_status *status)
 {
-    flp_context *context = NULL;
     token_loss *found;
 
     pthread_mutex_lock(&mutex);
     found = token_loss_of(id);
-    *status = found ? context_of(device, &context) : FLP_BAD_ARGUMENT;
-    if (*status == FLP_OK && found->definition && !found->defined[device + 1]) {
-        *status = flp_token_loss_define(context, found->loss.name, found->definition);
+    *status = found ? FLP_OK : FLP_BAD_ARGUMENT;
+    if (found && found->definition && !found->defined[device + 1]) {
+        *status = token_loss_define(device, found->loss.name, found->definition);
         found->defined[device + 1] = *status == FLP_OK;
     }
     pthread_mutex_unlock(&mutex);

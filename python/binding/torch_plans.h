@@ -33,8 +33,10 @@ typedef struct {
 } flp_torch_plans_token_loss;
 
 /* Keeps a token loss under an id. inputs, parameters: the names of what calls bring, comma-separated. id: made by the caller from the other arguments, so
- * that it is the same in each process. definition: NULL for a ready-made one. FLP_API: Python calls it. */
-FLP_API flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters);
+ * that it is the same in each process. definition: NULL for a ready-made one. check: 1: the definition is evaluated now, for which the CPU's context is
+ * created; 0: the first call evaluates it. FLP_BAD_ARGUMENT: it is refused, and the id stands for nothing. FLP_OUT_OF_MEMORY: also where there are too many.
+ * FLP_API: Python calls it. */
+FLP_API flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check);
 
 /* The token loss of an id, defined in the device's context. NULL: there is no such id (*status: FLP_BAD_ARGUMENT), or the definition is refused (*status and
  * flp_error_message say why). */

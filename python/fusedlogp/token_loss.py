@@ -10,18 +10,26 @@ from typing import Any, Mapping, Optional, Sequence
 from . import _arguments as arguments
 from ._library import library
 
-_STATISTICS = ("logp", "lse", "entropy", "uniform", "class_weight")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_OK, _BAD_ARGUMENT, _OUT_OF_MEMORY = 0, -1, -7  # flp_status of fusedlogp.h
 
 
 def _mapping(parameters: Any) -> Mapping[str, float]:
     if parameters is not None and not isinstance(parameters, Mapping):
-        raise arguments.wrong(TypeError, "parameters", type(parameters).__name__, "a mapping from names to numbers, or None")
+        raise arguments.wrong(TypeError, "parameters", arguments.type_name(parameters), "a mapping from names to numbers, or None")
     return {} if parameters is None else parameters
+
+
+def _quoted(text: str) -> str:
+    """As a string of Lua's."""
+    escaped = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+    return '"' + "".join(escaped.get(character, character) for character in text) + '"'
 
 
 class TokenLoss:
     """The loss of one token as an expression, from which its derivatives are made; policy_loss takes it.
+
+    It is made outside of what torch.compile compiles. It can be copied and pickled, and stands for the same loss in every process.
 
     Args:
         expression: in Lua's syntax, of the statistics logp, lse, entropy, uniform (the mean of -log p over the vocabulary) and the names below. It may use
@@ -31,50 +39,82 @@ class TokenLoss:
         parameters: names of numbers with their defaults, at most 8.
 
     Raises:
-        TypeError, ValueError: an argument is not as above: a name is no identifier, occurs twice or is a statistic's; there are too many names; a number is
-            not finite. An error in the expression is raised by the first call (RuntimeError).
+        TypeError, ValueError: an argument is not as above: a name is no identifier of lower-case letters, digits and _, occurs twice, or is that of a keyword,
+            a statistic or a function; there are too many names; a number is not finite; expression is not in Lua's syntax, has a name that is not known, or
+            takes more than 256 operations with its derivatives.
 
     Example: TokenLoss("-advantages * logp - scale * entropy", inputs=("advantages",), parameters={"scale": 0.01})
     """
 
-    def __init__(self, expression: str, inputs: Sequence[str] = (), parameters: Optional[Mapping[str, float]] = None, *, _ready_made: Optional[str] = None):
+    _short: Optional[str] = None  # of a ready-made one, policy_loss' name for it
+
+    def __init__(self, expression: str, inputs: Sequence[str] = (), parameters: Optional[Mapping[str, float]] = None):
         if not isinstance(expression, str):
-            raise arguments.wrong(TypeError, "expression", type(expression).__name__, "a str")
-        if not expression.strip() and _ready_made is None:
+            raise arguments.wrong(TypeError, "expression", arguments.type_name(expression), "a str")
+        if not expression.strip():
             raise arguments.wrong(ValueError, "expression", repr(expression), "an expression of logp and others")
         if isinstance(inputs, str) or not isinstance(inputs, Sequence):
-            raise arguments.wrong(TypeError, "inputs", type(inputs).__name__, "a sequence of names")
-        self.inputs = tuple(inputs)
+            raise arguments.wrong(TypeError, "inputs", arguments.type_name(inputs), "a sequence of names")
+        self.expression, self.inputs = expression, tuple(inputs)
         self.parameters = {name: arguments.check_finite(f"parameters[{name!r}]", value) for name, value in _mapping(parameters).items()}
-        names = [*self.inputs, *self.parameters]
-        for name in names:
-            if not isinstance(name, str) or not _NAME.match(name) or name in _STATISTICS or names.count(name) > 1:
-                raise ValueError(f"a name of inputs or parameters: got {name!r}, wanted an identifier of its own, none of {', '.join(_STATISTICS)}")
+        for what, names in (("inputs", self.inputs), ("parameters", self.parameters)):
+            for name in names:
+                if not isinstance(name, str) or not _NAME.match(name):
+                    raise arguments.wrong(ValueError, f"a name of {what}", repr(name), "an identifier")
         if len(self.inputs) > 8 or len(self.parameters) > 8:
             raise ValueError(f"inputs and parameters: got {len(self.inputs)} and {len(self.parameters)}, wanted at most 8 each")
-        definition = None if _ready_made else self._define(expression)
-        text = "\0".join([_ready_made or "", definition or "", ",".join(self.inputs), ",".join(self.parameters)])
+        self._register(None, self._definition(), True)
+
+    @classmethod
+    def _ready_made(cls, short: str, name: Optional[str], expression: str, inputs: Sequence[str], parameters: Mapping[str, float]) -> TokenLoss:
+        """short: in policy_loss; name: the library's of one that it has, whose expression is empty."""
+        made = cls.__new__(cls)
+        made.expression, made.inputs, made.parameters = expression, tuple(inputs), dict(parameters)
+        made._register(name, None if name else made._definition(), False)
+        made._short = short
+        return made
+
+    def _definition(self) -> str:
+        """As flp_token_loss_define takes it."""
+        numbers = ", ".join(f'{{ "{name}", {value!r} }}' for name, value in self.parameters.items())
+        arrays = ", ".join(f'"{name}"' for name in self.inputs)
+        return f"return {{ inputs = {{ {arrays} }}, parameters = {{ {numbers} }}, expression = {_quoted(self.expression)} }}\n"
+
+    def _register(self, name: Optional[str], definition: Optional[str], check: bool) -> None:
+        text = "\0".join([name or "", definition or "", ",".join(self.inputs), ",".join(self.parameters)])
         digest = hashlib.sha256(text.encode()).digest()
         # The same in each process, because compiled graphs contain it.
         self.id = int.from_bytes(digest[:7], "little") + 1
-        self.name = _ready_made or "own_" + digest.hex()[:16]
+        self.name = name or "own_" + digest.hex()[:16]
         status = library.flp_torch_token_loss(
             ctypes.c_int64(self.id),
             self.name.encode(),
             definition.encode() if definition else None,
             ",".join(self.inputs).encode(),
             ",".join(self.parameters).encode(),
+            int(check),
         )
-        if status != 0:
-            raise MemoryError("fusedlogp: too many token losses (256)")
+        if status != _OK:
+            self._refuse(status)
 
-    def _define(self, expression: str) -> str:
-        used = set(re.findall(r"[A-Za-z_]\w*", expression))
-        local = [f"local {name} = t.{name}" for name in (*_STATISTICS, *self.inputs, *self.parameters) if name in used]
-        body = expression if re.search(r"\breturn\b", expression) else f"return {expression}"
-        numbers = ", ".join(f'{{ "{name}", {value!r} }}' for name, value in self.parameters.items())
-        arrays = ", ".join(f'"{name}"' for name in self.inputs)
-        return f"return {{ inputs = {{ {arrays} }}, parameters = {{ {numbers} }}, loss = function(t)\n" + "\n".join(local) + f"\n{body}\nend }}\n"
+    def _refuse(self, status: int) -> None:
+        reason = library.flp_error_message().decode(errors="replace")
+        if status == _BAD_ARGUMENT:
+            reason = reason.removeprefix(f"token loss {self.name}: ")
+            raise ValueError(reason if re.match(r"\w+:", reason) else f"expression: {reason}")
+        if status == _OUT_OF_MEMORY:
+            raise MemoryError("fusedlogp: no memory for a token loss, or there are 256 already")
+        raise RuntimeError(f"fusedlogp: {reason}")
+
+    def __repr__(self) -> str:
+        if self._short is not None:
+            return f"<fusedlogp.TokenLoss {self._short!r}>"
+        return f"TokenLoss({self.expression!r}, inputs={self.inputs!r}, parameters={self.parameters!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._short is not None:
+            return _of_name, (self._short,)
+        return type(self), (self.expression, self.inputs, self.parameters)
 
     def numbers(self, given: Optional[Mapping[str, float]]) -> list[float]:
         """The parameters' values in order."""
@@ -90,32 +130,31 @@ class TokenLoss:
 
 
 _CLIPPED = {"clip_low": 0.2, "clip_high": 0.2}
-_READY: dict[str, TokenLoss] = {}
+_SAMPLED = ("advantages", "old_logp")
+# The ratio's value is the sequence's, its derivative the token's.
+_GSPO_TOKEN = """\
+local ratio = exp(sequence_log_ratio + logp - detach(logp))
+return -min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages)"""
+# All of them are made at import: Dynamo cannot trace how.
+_READY = {
+    short: TokenLoss._ready_made(short, *definition)
+    for short, definition in {
+        "reinforce": (None, "-advantages * logp", ("advantages",), {}),
+        "ppo": ("policy_gradient", "", _SAMPLED, _CLIPPED),
+        "dapo": ("policy_gradient", "", _SAMPLED, {**_CLIPPED, "clip_high": 0.28}),
+        "grpo": ("policy_gradient", "", _SAMPLED, _CLIPPED),
+        "grpo_kl": ("policy_gradient_kl", "", (*_SAMPLED, "reference_logp"), {**_CLIPPED, "kl_scale": 0.05}),
+        "gspo_token": (None, _GSPO_TOKEN, ("advantages", "sequence_log_ratio"), {"clip_low": 3e-4, "clip_high": 4e-4}),
+    }.items()
+}
 
 
-def _make(name: str) -> TokenLoss:
-    if name == "reinforce":
-        return TokenLoss("-advantages * logp", ("advantages",))
-    if name == "grpo_kl":
-        return TokenLoss("", ("advantages", "old_logp", "reference_logp"), _CLIPPED | {"kl_scale": 0.05}, _ready_made="policy_gradient_kl")
-    if name == "gspo_token":
-        # The ratio's value is the sequence's, its derivative the token's.
-        return TokenLoss(
-            "local ratio = exp(sequence_log_ratio + logp - detach(logp))\n"
-            "return -min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages)",
-            ("advantages", "sequence_log_ratio"),
-            {"clip_low": 3e-4, "clip_high": 4e-4},
-        )
-    clip = _CLIPPED | {"clip_high": 0.28} if name == "dapo" else _CLIPPED
-    return TokenLoss("", ("advantages", "old_logp"), clip, _ready_made="policy_gradient")
+def _of_name(short: str) -> TokenLoss:
+    return _READY[short]
 
 
 def ready_made(name: str, inputs: Mapping[str, Any]) -> TokenLoss:
     """The ready-made token loss of a name; for "grpo" with a reference_logp among inputs, the one with a divergence."""
     if name not in ("reinforce", "ppo", "dapo", "grpo", "gspo_token"):
         raise ValueError(f"loss: got {name!r}, wanted 'reinforce', 'ppo', 'dapo', 'grpo', 'gspo_token' or a fusedlogp.TokenLoss")
-    if name == "grpo" and "reference_logp" in inputs:
-        name = "grpo_kl"
-    if name not in _READY:
-        _READY[name] = _make(name)
-    return _READY[name]
+    return _READY["grpo_kl" if name == "grpo" and "reference_logp" in inputs else name]

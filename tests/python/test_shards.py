@@ -253,8 +253,6 @@ def odds_and_ends():
     found["class weights"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **few)
     warm = {"temperature": torch.ones(11, requires_grad=True), "process_group": group}
     found["temperature"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **warm)
-    refuse = lambda text: ranks.error_of(fusedlogp.policy_loss, hidden, part(weight), target, {}, loss=fusedlogp.TokenLoss(text), process_group=group)
-    found["token losses"] = [refuse(text) for text in ("logp[1]", "-logp")]
     found["twice"] = ranks.error_of(twice, hidden, part(weight), target, group)
     return found
 
@@ -434,8 +432,6 @@ class Shards(OfRanks):
             self.assertEqual(("ValueError", "weight's shape: got (39,), wanted (40,)"), result["class weights"])
             self.assertEqual("NotImplementedError", result["temperature"][0])
             self.assertEqual("RuntimeError", result["twice"][0])
-            self.assertEqual("RuntimeError", result["token losses"][0][0])
-            self.assertIsNone(result["token losses"][-1])
         self.assertEqual((5,), tuple(results[0]["not in it"].shape))
         self.assertIn("a group that this process is not in", results[1]["not in it"][1])
 
