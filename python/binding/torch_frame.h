@@ -32,6 +32,7 @@ struct flp_torch_frame {
     void *caller;
     /* Makes a new tensor on the call's device: the output of that number or, with -1, memory that lives until the call returns. Returns 0 if it could. */
     int (*allocate)(flp_torch_frame *frame, int output, flp_dtype dtype, int dim, const int64_t *sizes, const int64_t *strides, void **data);
+    flp_status status; /* the library's, of a call that it refused */
     char error[FLP_TORCH_ERROR_BYTES];
 };
 #endif

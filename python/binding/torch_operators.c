@@ -37,7 +37,7 @@ int flp_torch_run(int op, flp_torch_frame *frame)
     bool changed = false;
     int failed;
 
-    frame->error[0] = 0;
+    frame->error[0] = 0, frame->status = FLP_OK;
     if (frame->device >= 0 && !flp_torch_device_enter(frame->device, &changed))
         return flp_torch_fail(frame, "fusedlogp: the CUDA context of device %d cannot be made current", frame->device);
     failed = flp_torch_operators[op]->run(frame);

@@ -52,8 +52,9 @@ static struct {
 #undef MEMBER
     torch_error (*get_current_cuda_stream)(int32_t device, void **stream); /* of libtorch_cuda.so */
     void (*delete_optional)(stable_value *value);
-    int32_t cpu, cuda;                  /* device types */
-    int32_t dtypes[FLP_I64 + 1], bytes; /* torch's dtypes by flp_dtype; bytes: for FLP_NONE */
+    void (*throw_out_of_range)(const char *message); /* of libstdc++; NULL: this torch has another */
+    int32_t cpu, cuda;                               /* device types */
+    int32_t dtypes[FLP_I64 + 1], bytes;              /* torch's dtypes by flp_dtype; bytes: for FLP_NONE */
     library_handle registered, cpu_kernels, cuda_kernels;
 } torch;
 
@@ -169,8 +170,10 @@ static void release(tensor_handle *tensors, int count)
             torch.aoti_torch_delete_tensor_object(tensors[i]);
 }
 
+typedef enum { NOTHING_WRONG, RUNTIME_ERROR, INDEX_ERROR } outcome;
+
 /* The outputs take the inputs' places; on failure the stack is as it was. */
-static int run(int number, stable_value *stack, char *error)
+static outcome run(int number, stable_value *stack, char *error)
 {
     const flp_torch_operator *op = flp_torch_operators[number];
     call c;
@@ -190,19 +193,23 @@ static int run(int number, stable_value *stack, char *error)
     if (failed) {
         release(c.outputs, op->outputs);
         memcpy(error, c.frame.error, FLP_TORCH_ERROR_BYTES);
-        return failed;
+        return c.frame.status == FLP_BAD_TARGET ? INDEX_ERROR : RUNTIME_ERROR;
     }
     for (int i = 0; i < op->outputs; i++)
         stack[i] = (stable_value)(uintptr_t)c.outputs[i];
-    return 0;
+    return NOTHING_WRONG;
 }
 
 static void run_or_throw(int number, stable_value *stack)
 {
     char error[FLP_TORCH_ERROR_BYTES];
+    outcome found = run(number, stack, error);
 
-    /* aoti_torch_check throws through these frames, which hold nothing to be released any more. */
-    if (run(number, stack, error))
+    /* Both functions throw through these frames, which hold nothing to be released any more. Python sees std::out_of_range as an IndexError, in compiled
+     * graphs too. */
+    if (found == INDEX_ERROR && torch.throw_out_of_range)
+        torch.throw_out_of_range(error);
+    if (found != NOTHING_WRONG)
         torch.aoti_torch_check(false, "", "fusedlogp", 0, error);
 }
 
@@ -244,6 +251,7 @@ static const char *load(void *cpu, void *cuda)
     /* torch 2.13 has a function for this; before, it is C++'s delete. */
     if (!(*(void **)&torch.delete_optional = dlsym(cpu, "torch_delete_stable_ivalue")) && !(*(void **)&torch.delete_optional = dlsym(cpu, "_ZdlPv")))
         return "torch_delete_stable_ivalue";
+    *(void **)&torch.throw_out_of_range = dlsym(cpu, "_ZSt20__throw_out_of_rangePKc");
     if (cuda && !(*(void **)&torch.get_current_cuda_stream = dlsym(cuda, "aoti_torch_get_current_cuda_stream")))
         return "aoti_torch_get_current_cuda_stream";
     torch.cpu = torch.aoti_torch_device_type_cpu(), torch.cuda = torch.aoti_torch_device_type_cuda();

@@ -15,6 +15,7 @@ int flp_torch_fail(flp_torch_frame *frame, const char *format, ...)
 
 int flp_torch_check_status(flp_torch_frame *frame, flp_status status)
 {
+    frame->status = status;
     return status == FLP_OK ? 0 : flp_torch_fail(frame, "fusedlogp: %s: %s", flp_status_text(status), flp_error_message());
 }
 

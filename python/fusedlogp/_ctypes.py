@@ -14,6 +14,7 @@ _NONE, _TENSOR, _NUMBER, _NUMBERS = range(4)
 _DTYPES = {torch.bfloat16: 1, torch.float16: 2, torch.float32: 3, torch.int32: 4, torch.int64: 5}
 _TORCH_DTYPES = {number: dtype for dtype, number in _DTYPES.items()} | {0: torch.uint8}
 _INPUTS_MAX = 32
+_BAD_TARGET = -8  # FLP_BAD_TARGET of fusedlogp.h
 
 
 class _Value(ctypes.Structure):
@@ -52,6 +53,7 @@ _Frame._fields_ = [
     ("stream", ctypes.c_void_p),
     ("caller", ctypes.c_void_p),
     ("allocate", _Allocate),
+    ("status", ctypes.c_int),
     ("error", ctypes.c_char * 1024),
 ]
 
@@ -110,7 +112,8 @@ def _kernel(number: int, floats: list[bool], outputs: int) -> Callable[..., Any]
         if _library.flp_torch_run(number, ctypes.byref(frame)) != 0:
             if failed:
                 raise failed[0]
-            raise RuntimeError(frame.error.decode(errors="replace"))
+            kind = IndexError if frame.status == _BAD_TARGET else RuntimeError
+            raise kind(frame.error.decode(errors="replace"))
         return made[0] if outputs == 1 else tuple(made[i] for i in range(outputs))
 
     return run

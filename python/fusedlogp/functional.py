@@ -217,8 +217,8 @@ def linear_cross_entropy(
 
 
 class _AsTorch:
-    """Raises the library's errors about arguments that only it can judge as torch would: IndexError for a bad target on the CPU, ValueError for a memory_budget
-    below what the problem needs."""
+    """Raises the library's errors about arguments that only it can judge as torch would: ValueError for a memory_budget below what the problem needs, and
+    IndexError for a bad target on the CPU where the operators do not raise it themselves."""
 
     def __enter__(self) -> None:
         pass

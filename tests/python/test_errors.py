@@ -55,7 +55,8 @@ class Errors(Case):
         target[2] = 101
         if DEVICE == "cpu":
             for call in (fusedlogp.linear_cross_entropy, fusedlogp.linear_logp):
-                self.refused(IndexError, "row 2", "101", call=call, target=target)
+                for how in (call, torch.compile(call, backend="aot_eager", fullgraph=True)):
+                    self.refused(IndexError, "row 2", "101", call=how, target=target)
         else:
             self.assertTrue(torch.isnan(fusedlogp.linear_cross_entropy(hidden, weight, target)))
 
