@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 import sys
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
@@ -17,9 +19,15 @@ def wrong(kind: type, name: str, got: Any, wanted: str) -> Exception:
     return kind(f"{name}: got {got}, wanted {wanted}")
 
 
+def type_name(value: Any) -> str:
+    """With the module that it is of: numpy.bool is no bool."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def check_tensor(name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
-        raise wrong(TypeError, name, type(value).__name__, "a torch.Tensor")
+        raise wrong(TypeError, name, type_name(value), "a torch.Tensor")
     if value.layout is not torch.strided:
         raise wrong(TypeError, f"{name}'s layout", value.layout, "torch.strided")
     return value
@@ -36,29 +44,44 @@ def check_same_device(name: str, value: Tensor, other: Tensor) -> None:
         raise wrong(ValueError, f"{name}'s device", value.device, f"{other.device}, as the first argument")
 
 
-def check_shape(name: str, value: Tensor, shape: Any) -> None:
-    if tuple(value.shape) != tuple(shape):
-        raise wrong(ValueError, f"{name}'s shape", tuple(value.shape), str(tuple(shape)))
+def check_shape(name: str, value: Tensor, *shapes: Any) -> None:
+    """One of the shapes."""
+    if not any(tuple(value.shape) == tuple(shape) for shape in shapes):
+        raise wrong(ValueError, f"{name}'s shape", tuple(value.shape), " or ".join(str(tuple(shape)) for shape in shapes))
 
 
 def check_number(name: str, value: Any, low: float, high: float, wanted: str) -> float:
+    """wanted: of the number, as "from 0 to 1"."""
+    if not isinstance(value, (int, float)) and isinstance(value, numbers.Real):
+        value = float(value)  # numpy's
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise wrong(TypeError, name, type(value).__name__, "a number")
+        raise wrong(TypeError, name, type_name(value), f"a number {wanted}")
     if not low <= value <= high:
-        raise wrong(ValueError, name, value, wanted)
+        raise wrong(ValueError, name, value, f"a number {wanted}")
     return float(value)
 
 
 def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise wrong(TypeError, name, type(value).__name__, "a bool")
+        raise wrong(TypeError, name, type_name(value), "a bool")
     return value
+
+
+def check_integer(name: str, value: Any, wanted: str) -> int:
+    """An int, or what stands for one (numpy.int64); no tensor, which may have to be waited for."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, (bool, Tensor)):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise wrong(TypeError, name, type_name(value), wanted)
 
 
 def check_count(name: str, value: Any, least: int, most: int = 2**63 - 1, other: str = "") -> int:
     wanted = f"an int of {least} to {most}{other}"
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise wrong(TypeError, name, type(value).__name__, wanted)
+    value = check_integer(name, value, wanted)
     if not least <= value <= most:
         raise wrong(ValueError, name, value, wanted)
     return value
@@ -66,20 +89,20 @@ def check_count(name: str, value: Any, least: int, most: int = 2**63 - 1, other:
 
 def check_choice(name: str, value: Any, choices: Any, wanted: str) -> str:
     if not isinstance(value, str):
-        raise wrong(TypeError, name, type(value).__name__, f"a str: {wanted}")
+        raise wrong(TypeError, name, type_name(value), f"a str: {wanted}")
     if value not in choices:
         raise wrong(ValueError, name, repr(value), wanted)
     return value
 
 
 def check_finite(name: str, value: Any) -> float:
-    return check_number(name, value, -sys.float_info.max, sys.float_info.max, "a finite number")
+    return check_number(name, value, -sys.float_info.max, sys.float_info.max, "that is finite")
 
 
 def check_options(options: Any) -> None:
     """torch.nn.LinearCrossEntropyOptions, which torch has since 2.13. They have no effect here."""
     if options is not None and not isinstance(options, getattr(torch.nn, "LinearCrossEntropyOptions", ())):
-        raise wrong(TypeError, "options", type(options).__name__, "a torch.nn.LinearCrossEntropyOptions or None")
+        raise wrong(TypeError, "options", type_name(options), "a torch.nn.LinearCrossEntropyOptions or None")
 
 
 def check_constant(name: str, value: Tensor) -> Tensor:
@@ -92,14 +115,14 @@ def check_reduction(reduction: Any) -> int:
     return REDUCTIONS[check_choice("reduction", reduction, REDUCTIONS, "'mean', 'sum' or 'none'")]
 
 
-def row_values(name: str, value: Any, shape: Any, like: Tensor) -> Tensor:
-    """value, which has a number for each row, as contiguous fp32 [N]. It must not require a gradient."""
+def row_values(name: str, value: Any, like: Tensor, *shapes: Any) -> Tensor:
+    """value, which has a number for each row in one of the shapes, as contiguous fp32 [N]. It must not require a gradient."""
     check_constant(name, check_tensor(name, value))
     check_same_device(name, value, like)
     if not (value.dtype.is_floating_point or value.dtype == torch.bool):
         raise wrong(TypeError, f"{name}'s dtype", value.dtype, "a floating dtype or torch.bool")
-    check_shape(name, value, shape)
-    return value.detach().to(torch.float32).reshape(-1).contiguous()
+    check_shape(name, value, *shapes)
+    return value.detach().to(torch.float32)
 
 
 def rows_of(value: Tensor) -> Tensor:
@@ -130,15 +153,23 @@ def wants_gradient(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad and torch.is_grad_enabled()
 
 
-def check_scaling(temperature: Union[float, Tensor], softcap: Optional[float], logit_scale: float, shape: Any, like: Tensor) -> Scaling:
-    scale = check_number("logit_scale", logit_scale, 2.0**-60, 2.0**60, "a positive number")
-    cap = 0.0 if softcap is None else check_number("softcap", softcap, 2.0**-60, math.inf, "a positive number or None")
-    if math.isinf(cap):
-        cap = 0.0
+def _quotient(name: str, value: Any, scale: float, exponent: int) -> Any:
+    """What the library takes for value behind logit_scale."""
+    if not 2.0**-exponent <= value / scale <= 2.0**exponent:
+        raise wrong(ValueError, f"{name} / logit_scale", value / scale, f"a number from 2^-{exponent} to 2^{exponent}")
+    return value / scale
+
+
+def check_scaling(temperature: Union[float, Tensor], softcap: Optional[float], logit_scale: float, values: Callable[..., Tensor]) -> Scaling:
+    """values: from a name and a tensor of a number for each row to its contiguous fp32 [N]."""
+    scale = check_number("logit_scale", logit_scale, 2.0**-60, 2.0**60, "from 2^-60 to 2^60")
+    cap = math.inf if softcap is None else check_number("softcap", softcap, 2.0**-60, math.inf, "from 2^-60 on, or None")
     # c tanh(s z / c) / T = (c / s) tanh(z / (c / s)) / (T / s)
+    cap = 0.0 if math.isinf(cap) else _quotient("softcap", cap, scale, 126)
     if isinstance(temperature, Tensor):
-        return Scaling(1.0, cap / scale, row_values("temperature", temperature, shape, like) / scale)
-    return Scaling(check_number("temperature", temperature, 2.0**-60, 2.0**60, "a positive number, or a tensor of one for each row") / scale, cap / scale, None)
+        return Scaling(1.0, cap, values("temperature", temperature, 1.0) / scale)
+    each = check_number("temperature", temperature, 2.0**-60, 2.0**60, "from 2^-60 to 2^60, or a tensor of one for each row")
+    return Scaling(_quotient("temperature", each, scale, 64), cap, None)
 
 
 class Rows(NamedTuple):
@@ -155,6 +186,15 @@ class Rows(NamedTuple):
         """The shape of arguments that have a value for each row: target's."""
         return (*self.shape[:-1], self.shape[-1] + 1) if self.shifted else tuple(self.shape)
 
+    def padded(self, value: Any, padding: float) -> Tensor:
+        """With shift a value for each result becomes one for each row: the last position's has no part in anything."""
+        return torch.nn.functional.pad(value, (0, 1), value=padding) if self.shifted and value.shape == self.shape else value
+
+    def values(self, name: str, value: Any, padding: float = 0.0) -> Tensor:
+        """A number for each row, or with shift for each result, as contiguous fp32 [N]; no derivatives by it."""
+        value = row_values(name, value, self.hidden, self.full_shape(), *((tuple(self.shape),) if self.shifted else ()))
+        return self.padded(value, padding).reshape(-1).contiguous()
+
     def results(self, value: Tensor) -> Tensor:
         """[N] in the caller's shape."""
         if self.shifted:
@@ -163,9 +203,10 @@ class Rows(NamedTuple):
 
 
 def check_ignore_index(ignore_index: Any) -> Optional[int]:
-    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
-        raise wrong(TypeError, "ignore_index", type(ignore_index).__name__, "an int or None")
-    if ignore_index is not None and not -(2**63) <= ignore_index < 2**63:
+    if ignore_index is None:
+        return None
+    ignore_index = check_integer("ignore_index", ignore_index, "an int or None")
+    if not -(2**63) <= ignore_index < 2**63:
         raise wrong(ValueError, "ignore_index", ignore_index, "an int of 64 bits")
     return ignore_index
 

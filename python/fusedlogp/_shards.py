@@ -17,6 +17,20 @@ from . import _operators
 _ops = torch.ops.fusedlogp
 
 
+def _check_group(name: str, group: Any, wanted: str) -> None:
+    if group is distributed.GroupMember.NON_GROUP_MEMBER:
+        raise arguments.wrong(ValueError, name, "a group that this process is not in", "one that it is in")
+    if not isinstance(group, distributed.ProcessGroup):
+        raise arguments.wrong(TypeError, name, arguments.type_name(group), wanted)
+
+
+def _shards_of(process_group: Any) -> Optional[VocabParallel]:
+    if process_group is None or isinstance(process_group, VocabParallel):
+        return process_group
+    _check_group("process_group", process_group, "a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel")
+    return VocabParallel(process_group)
+
+
 class VocabParallel:
     """How a weight is sharded over its vocabulary entries; `process_group=` takes this, or a group alone for the defaults.
 
@@ -35,14 +49,11 @@ class VocabParallel:
     """
 
     def __init__(self, group: Any, *, vocab_size: Optional[int] = None, reduce_grad_input: bool = True, multiprocessors_for_exchange: Optional[int] = None):
-        if group is distributed.GroupMember.NON_GROUP_MEMBER:
-            raise arguments.wrong(ValueError, "process_group", "a group that this process is not in", "one that it is in")
-        if not isinstance(group, distributed.ProcessGroup):
-            raise arguments.wrong(TypeError, "process_group", type(group).__name__, "a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel")
+        _check_group("group", group, "a torch.distributed.ProcessGroup")
         if vocab_size is not None:
-            arguments.check_count("vocab_size", vocab_size, 1, 2**31 - 1, " or None")
+            vocab_size = arguments.check_count("vocab_size", vocab_size, 1, 2**31 - 1, " or None")
         if multiprocessors_for_exchange is not None:
-            arguments.check_count("multiprocessors_for_exchange", multiprocessors_for_exchange, 0, 2**31 - 1, " or None")
+            multiprocessors_for_exchange = arguments.check_count("multiprocessors_for_exchange", multiprocessors_for_exchange, 0, 2**31 - 1, " or None")
         self.group, self.vocab_size = group, vocab_size
         self.reduce_grad_input = arguments.check_flag("reduce_grad_input", reduce_grad_input)
         self.multiprocessors_for_exchange = multiprocessors_for_exchange
@@ -79,7 +90,7 @@ def _local(name: str, value: Any, mesh: Any, wanted: Any) -> Any:
 
 def call_of(process_group: Any, input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any) -> Optional[Call]:
     """The sharded call that these arguments make; None: the call is not sharded."""
-    shards = process_group if process_group is None or isinstance(process_group, VocabParallel) else VocabParallel(process_group)
+    shards = _shards_of(process_group)
     if not any(map(_is_dtensor, (input, linear_weight, target, linear_bias))):
         return None if shards is None else Call(shards, input, linear_weight, target, linear_bias)
     from torch.distributed.tensor import Replicate, Shard
@@ -365,9 +376,9 @@ def agree(
     shards = call.shards
     error, own = None, _Header()
     try:
-        arguments.check_ignore_index(ignore_index)
+        ignore_index = arguments.check_ignore_index(ignore_index)
         rows = arguments.check_rows(call.input, call.linear_weight, call.target, call.linear_bias, weight_layout, shift, ignore_index, empty=True)
-        scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
+        scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
         checked = check(rows)
         arguments.check_flag("exact", exact)
         options = (scaling.temperature, scaling.softcap, scaling.row_temperature is not None, ignore_index, exact, shards.reduce_grad_input, others)

@@ -42,12 +42,7 @@ def _class_weight(weight: Any, rows: arguments.Rows, classes: Optional[int]) -> 
 
 
 def _token_weight(token_weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
-    if token_weight is None:
-        return None
-    arguments.check_tensor("token_weight", token_weight)
-    if rows.shifted and tuple(token_weight.shape) == tuple(rows.shape):
-        token_weight = torch.nn.functional.pad(token_weight, (0, 1))
-    return arguments.row_values("token_weight", token_weight, rows.full_shape(), rows.hidden)
+    return None if token_weight is None else rows.values("token_weight", token_weight)
 
 
 def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout: str) -> Tensor:
@@ -131,20 +126,23 @@ def linear_cross_entropy(
         target: [...], int64 or int32, of input's leading shape.
         linear_bias: [V], of any of these dtypes.
         weight: [V], the weights of the classes; it gets no gradient.
-        reduction: "mean" (over the rows that are not ignored, weighted by token_weight and the class weights), "sum" or "none".
+        reduction: "mean" (over the rows that are not ignored, weighted by token_weight and the class weights; over no rows, or weights of 0, it is 0, where
+            torch's is NaN), "sum" or "none".
         ignore_index: rows with this target are ignored; None stands for -100.
         label_smoothing: 0 to 1.
         options: torch's options of its chunked path; accepted without effect, since no logits are stored here. See memory_budget.
-        softcap: c of c tanh(z / c), which is applied after logit_scale and before temperature; None: none.
-        logit_scale: a positive factor of the logits, which is applied before softcap.
-        temperature: the divisor of the logits, or a float tensor [...] with a divisor for each row.
+        softcap: c of c tanh(z / c), from 2^-60 on, which is applied after logit_scale and before temperature; None: none.
+        logit_scale: a positive factor of the logits, from 2^-60 to 2^60, which is applied before softcap.
+        temperature: the divisor of the logits, from 2^-60 to 2^60, or a float tensor [...] with a divisor for each row. A row's divisor that is outside of
+            2^-64 .. 2^64 (divided by logit_scale) counts as the nearest of the two, also if it is 0 or negative: no error says so.
         z_loss: adds z_loss lse^2 to each row's loss.
         token_weight: [...], a factor of each row's loss; it gets no gradient.
         memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default.
         accumulate_into: a buffer of linear_weight's shape (a trainer's fp32 main_grad); the backward adds the gradient of linear_weight to it,
             and linear_weight.grad stays as it is.
         return_lse: also returns lse [...] in float32, without derivatives; 0 in ignored rows.
-        shift: row t is scored against the target of row t + 1. Results with a value for each row have one position fewer than target.
+        shift: row t is scored against the target of row t + 1. Results with a value for each row have one position fewer than target. A value for each row
+            (token_weight, temperature, the inputs of policy_loss) belongs to the hidden state at t, that is to token t + 1; [..., T - 1] is taken too.
         grad_filter_eps: > 0: on sm_90a, blocks of small derivatives are skipped (see flp_linear_logp_backward_problem).
         exact: float32 inputs by multiply-add instead of three tf32 products.
         process_group: a torch.distributed group, or a VocabParallel, for a vocabulary that is sharded over the ranks. linear_weight and linear_bias are then
@@ -171,9 +169,9 @@ def linear_cross_entropy(
             main_grad = None if accumulate_into is None else _check_main_grad(accumulate_into, call.linear_weight, weight_layout)
             others = [
                 _class_weight(weight, rows, None), _token_weight(token_weight, rows), None, None, [], 0, arguments.check_reduction(reduction),
-                arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1"),
-                arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), False, False, False, False, _check_budget(memory_budget),
-                arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1"),
+                arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1"),
+                arguments.check_number("z_loss", z_loss, -1e30, 1e30, "from -1e30 to 1e30"), False, False, False, False, _check_budget(memory_budget),
+                arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
             ]  # fmt: skip
             return others, main_grad
 
@@ -192,12 +190,12 @@ def linear_cross_entropy(
         return (loss, agreed.rows.results(lse)) if return_lse else loss
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
-    smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
+    smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1")
     arguments.check_options(options)
     arguments.check_flag("return_lse", return_lse)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
     main_grad = None
     if accumulate_into is not None:
         main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout)
@@ -206,8 +204,8 @@ def linear_cross_entropy(
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
         arguments.check_flag("exact", exact),
         _class_weight(weight, rows, rows.weight.shape[0]), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
-        arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), False, *wants, _check_budget(memory_budget),
-        arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1"),
+        arguments.check_number("z_loss", z_loss, -1e30, 1e30, "from -1e30 to 1e30"), False, *wants, _check_budget(memory_budget),
+        arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
     ]  # fmt: skip
     with _AsTorch():
         loss, _, lse, _ = _loss(rows, inputs, kind, main_grad)
@@ -284,10 +282,11 @@ def linear_logp(
         with _AsTorch():
             agreed = _shards.agree(
                 call, weight_layout, shift, ignore_index, temperature, softcap, logit_scale, exact,
-                lambda rows: (_check_budget(memory_budget), _check_outputs(outputs))[1], outputs=wanted,
+                lambda rows: (_check_budget(memory_budget), _check_outputs(outputs)), outputs=wanted,
             )  # fmt: skip
-            results = _shards.statistics(agreed, wanted, memory_budget)
-        return _chosen(agreed.rows, results, outputs, agreed.checked)
+            budget, names = agreed.checked
+            results = _shards.statistics(agreed, wanted, budget)
+        return _chosen(agreed.rows, results, outputs, names)
     names = _check_outputs(outputs)
     index = arguments.check_ignore_index(ignore_index)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
@@ -297,7 +296,7 @@ def linear_logp(
             "temperature: got a tensor that requires a gradient, and there is none of the entropy by it; outputs without 'entropy' have one"
         )
     given = temperature.detach() if by_temperature else temperature
-    scaling = arguments.check_scaling(given, softcap, logit_scale, rows.full_shape(), rows.hidden)
+    scaling = arguments.check_scaling(given, softcap, logit_scale, rows.values)
     with _AsTorch():
         results = _operators.linear_logp(
             (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
@@ -305,7 +304,7 @@ def linear_logp(
             "lse" in names, "entropy" in names or by_temperature, "argmax" in names, _check_budget(memory_budget),
         )  # fmt: skip
     if by_temperature:
-        results = _by_temperature(results, rows.target, index, temperature)
+        results = _by_temperature(results, rows.target, index, rows.padded(temperature, 1.0))
     return _chosen(rows, results, outputs, names)
 
 
@@ -330,7 +329,7 @@ def _by_temperature(results: Sequence[Tensor], target: Tensor, index: Optional[i
 
 def _names(outputs: Any, wanted: str) -> tuple[str, ...]:
     if not isinstance(outputs, Sequence):
-        raise arguments.wrong(TypeError, "outputs", type(outputs).__name__, wanted)
+        raise arguments.wrong(TypeError, "outputs", arguments.type_name(outputs), wanted)
     return tuple(outputs)
 
 
@@ -349,10 +348,10 @@ def _has(outputs: Any, name: str) -> bool:
 
 def _check_token_loss(loss: Any, inputs: Any, parameters: Any, outputs: Any) -> tuple[TokenLoss, list[float]]:
     if not isinstance(inputs, Mapping):
-        raise arguments.wrong(TypeError, "inputs", type(inputs).__name__, "a mapping from names to tensors")
+        raise arguments.wrong(TypeError, "inputs", arguments.type_name(inputs), "a mapping from names to tensors")
     chosen = ready_made(loss, inputs) if isinstance(loss, str) else loss
     if not isinstance(chosen, TokenLoss):
-        raise arguments.wrong(TypeError, "loss", type(loss).__name__, "a name or a fusedlogp.TokenLoss")
+        raise arguments.wrong(TypeError, "loss", arguments.type_name(loss), "a name or a fusedlogp.TokenLoss")
     wanted = "a sequence of names of 'logp', 'lse' and 'entropy'"
     if isinstance(outputs, str):
         raise arguments.wrong(TypeError, "outputs", "str", wanted)
@@ -363,7 +362,7 @@ def _check_token_loss(loss: Any, inputs: Any, parameters: Any, outputs: Any) -> 
 
 def _token_inputs(chosen: TokenLoss, inputs: Mapping[str, Tensor], rows: arguments.Rows) -> list[Tensor]:
     chosen.check_inputs(inputs)
-    return [arguments.row_values(f"inputs[{name!r}]", inputs[name], rows.full_shape(), rows.hidden) for name in chosen.inputs]
+    return [rows.values(f"inputs[{name!r}]", inputs[name]) for name in chosen.inputs]
 
 
 @overload
@@ -439,7 +438,7 @@ def policy_loss(
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
     wants = [False] * 3 if reduction == "none" else _wants(rows.hidden, rows.weight, rows.bias)
     given = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
@@ -499,7 +498,11 @@ def logits_logp(
     if logits.dim() < 1 or logits.shape[-1] < 1:
         raise arguments.wrong(ValueError, "logits' shape", tuple(logits.shape), "(..., V) with V at least 1")
     target = arguments.check_target(target, logits.shape[:-1], logits, logits.shape[-1])
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, target.shape, logits)
+
+    def each(name: str, value: Tensor, _padding: float) -> Tensor:
+        return arguments.row_values(name, value, logits, target.shape).reshape(-1).contiguous()
+
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, each)
     with _AsTorch():
         results = _operators.call(
             "logits_logp",

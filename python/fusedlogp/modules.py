@@ -22,13 +22,17 @@ def _check_device(device: Any) -> None:
         torch.device(device)
     except (RuntimeError, TypeError) as error:
         kind = ValueError if isinstance(device, str) else TypeError
-        raise arguments.wrong(kind, "device", repr(device) if isinstance(device, str) else type(device).__name__, "a torch.device or its name") from error
+        raise arguments.wrong(kind, "device", repr(device) if isinstance(device, str) else arguments.type_name(device), "a torch.device or its name") from error
 
 
 def _check_names(others: Any) -> None:
     for name in others:
         if name not in _OTHERS:
             raise TypeError(f"an argument by name: got {name}, wanted those of linear_cross_entropy: {', '.join(_OTHERS)}")
+
+
+def _shown(value: Any) -> str:
+    return f"<tensor {tuple(value.shape)}>" if isinstance(value, Tensor) else repr(value)
 
 
 class LinearCrossEntropyLoss(torch.nn.Module):
@@ -63,10 +67,10 @@ class LinearCrossEntropyLoss(torch.nn.Module):
         **others: Any,
     ) -> None:
         super().__init__()
-        arguments.check_count("in_features", in_features, 1)
-        arguments.check_count("num_classes", num_classes, 1)
+        in_features = arguments.check_count("in_features", in_features, 1)
+        num_classes = arguments.check_count("num_classes", num_classes, 1)
         if not isinstance(out_features, Sequence):
-            raise arguments.wrong(TypeError, "out_features", type(out_features).__name__, "a tuple, of which () alone is implemented")
+            raise arguments.wrong(TypeError, "out_features", arguments.type_name(out_features), "a tuple, of which () alone is implemented")
         if tuple(out_features) != ():
             raise NotImplementedError(f"out_features: got {tuple(out_features)}, a loss of several dimensions, which is not implemented; wanted ()")
         arguments.check_flag("bias", bias)
@@ -78,8 +82,8 @@ class LinearCrossEntropyLoss(torch.nn.Module):
         if weight is not None:
             arguments.check_shape("weight", arguments.check_floats("weight", weight), (num_classes,))
         arguments.check_reduction(reduction)
-        arguments.check_ignore_index(ignore_index)
-        arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
+        ignore_index = arguments.check_ignore_index(ignore_index)
+        label_smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1")
         arguments.check_options(options)
         _check_names(others)
         self.num_classes = num_classes
@@ -108,4 +112,9 @@ class LinearCrossEntropyLoss(torch.nn.Module):
         )
 
     def extra_repr(self) -> str:
-        return f"num_classes={self.num_classes}, reduction={self.reduction!r}, ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}"
+        shown = {"num_classes": self.num_classes, "reduction": self.reduction, "ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
+        if self.weight is not None:
+            shown["weight"] = self.weight
+        if self.options is not None:
+            shown["options"] = self.options
+        return ", ".join(f"{name}={_shown(value)}" for name, value in {**shown, **self.others}.items())

@@ -1,9 +1,17 @@
 """What is not acceptable names the argument, what it got and what it wanted."""
 
+import fractions
+import unittest
+
 import torch
 from support import DEVICE, Case, draw
 
 import fusedlogp
+
+try:
+    import numpy
+except ImportError:  # torch does without
+    numpy = None
 
 
 class Errors(Case):
@@ -32,8 +40,13 @@ class Errors(Case):
         hidden, weight, _, target = draw()
         self.refused(ValueError, "reduction", "'average'", "'mean'", reduction="average")
         self.refused(ValueError, "label_smoothing", "2", "0 to 1", label_smoothing=2.0)
-        self.refused(ValueError, "softcap", "-1", softcap=-1.0)
-        self.refused(ValueError, "temperature", "0", temperature=0.0)
+        self.refused(ValueError, "softcap", "-1", "a number from 2^-60 on, or None", softcap=-1.0)
+        self.refused(ValueError, "temperature", "0", "a number from 2^-60 to 2^60", temperature=0.0)
+        self.refused(ValueError, "logit_scale", "0", "a number from 2^-60 to 2^60", logit_scale=0.0)
+        self.refused(ValueError, "z_loss", "1e+31", "a number from -1e30 to 1e30", z_loss=1e31)
+        self.refused(ValueError, "temperature / logit_scale", "a number from 2^-64 to 2^64", temperature=2.0**5, logit_scale=2.0**-60)
+        self.refused(ValueError, "softcap / logit_scale", "a number from 2^-126 to 2^126", softcap=2.0**100, logit_scale=2.0**-60)
+        self.refused(TypeError, "memory_budget", "got torch.Tensor", "an int", memory_budget=torch.tensor(1))
         learned = torch.ones(13, device=DEVICE, requires_grad=True)
         self.refused(NotImplementedError, "temperature", "of a loss", "linear_logp", temperature=learned)
         self.refused(NotImplementedError, "temperature", "of a loss", call=fusedlogp.policy_loss, inputs={}, temperature=learned)
@@ -49,6 +62,19 @@ class Errors(Case):
         self.refused(NotImplementedError, "token_weight", "gradient", token_weight=torch.ones(13, device=DEVICE, requires_grad=True))
         self.refused(ValueError, "accumulate_into's shape", "(40, 101)", "(101, 40)", accumulate_into=torch.zeros(40, 101, device=DEVICE))
         self.refused(ValueError, "outputs", "'p'", call=fusedlogp.linear_logp, outputs="p")
+
+    @unittest.skipIf(numpy is None, "no numpy")
+    def test_numbers_of_other_kinds_are_taken_or_called_by_their_full_names(self):
+        self.refused(TypeError, "exact", "got numpy.bool", "a bool", exact=numpy.bool_(True))
+        self.refused(TypeError, "memory_budget", "got numpy.float64", "an int", memory_budget=numpy.float64(1))
+        hidden, weight, _, target = draw(ignored=False)
+        plain = {"temperature": 0.5, "softcap": 3.0, "z_loss": 0.25, "logit_scale": 2.0, "ignore_index": 7, "memory_budget": 1 << 30, "label_smoothing": 0.125}
+        target[3] = 7
+        kinds = {float: (numpy.float16, numpy.float32, numpy.float64, fractions.Fraction), int: (numpy.int32, numpy.int64)}
+        expected = fusedlogp.linear_cross_entropy(hidden, weight, target, **plain)
+        for kind in range(4):
+            given = {name: kinds[type(value)][kind % len(kinds[type(value)])](value) for name, value in plain.items()}
+            self.assertTrue(torch.equal(fusedlogp.linear_cross_entropy(hidden, weight, target, **given), expected))
 
     def test_a_target_outside_the_vocabulary(self):
         hidden, weight, _, target = draw()

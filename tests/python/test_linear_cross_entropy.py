@@ -123,6 +123,21 @@ class LinearCrossEntropy(Case):
         self.assertEqual(loss.item(), 0)
         self.assertTrue(torch.equal(weight.grad, torch.zeros_like(weight)))
 
+    def test_a_mean_over_no_rows_is_zero(self):
+        hidden, weight, _, target = draw()
+        for given in ((hidden[:0], weight, target[:0]), (hidden, weight, torch.full_like(target, -100))):
+            loss = fusedlogp.linear_cross_entropy(*given)
+            self.assertEqual(0, loss.item())
+            self.assertEqual(0, sum(gradient.count_nonzero() for gradient in torch.autograd.grad(loss, (hidden, weight))))
+        self.assertEqual(0, fusedlogp.linear_cross_entropy(hidden, weight, target, token_weight=torch.zeros(13, device=DEVICE)).item())
+
+    def test_a_row_s_temperature_out_of_range_counts_as_the_nearest(self):
+        hidden, weight, _, target = draw()
+        given = torch.tensor([0.0, -1.0, 2.0**-70, 2.0**70], device=DEVICE)
+        nearest = torch.tensor([2.0**-64, 2.0**-64, 2.0**-64, 2.0**64], device=DEVICE)
+        actual, expected = (fusedlogp.linear_logp(hidden[1:5], weight, target[1:5], temperature=each) for each in (given, nearest))
+        self.assertTrue(torch.equal(actual, expected))
+
     def test_shift_compares_with_the_next_token(self):
         hidden, weight, _, target = draw(rows=12)
         hidden, target = hidden.reshape(2, 6, -1), target.reshape(2, 6)

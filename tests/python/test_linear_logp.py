@@ -208,3 +208,62 @@ class PolicyLoss(Case):
         actual.sum().backward()
         expected.sum().backward()
         self.assert_close(weight.grad, w.grad, bounds.weight)
+
+
+class Shifted(Case):
+    """A value for each row may be one for each result: the last position has no part in anything."""
+
+    def setUp(self):
+        super().setUp()
+        hidden, self.weight, _, target = draw(rows=12)
+        self.hidden, self.target = hidden.detach().reshape(2, 6, -1).requires_grad_(), target.reshape(2, 6)
+
+    def alike(self, call, values):
+        """The same bits with [..., T] and [..., T - 1], gradients too."""
+        found = []
+        for given in ({name: value[..., :5] for name, value in values.items()}, values):
+            results = call(self.hidden, self.weight, self.target, **given)
+            results = results if isinstance(results, tuple) else (results,)
+            leaves = [self.hidden, self.weight, *(value for value in given.values() if value.requires_grad)]
+            found.append((*results, *torch.autograd.grad(sum(result.sum() for result in results if result.requires_grad), leaves)))
+        for a, b in zip(*found, strict=True):
+            self.assertTrue(torch.equal(a, b if a.shape == b.shape else b[..., :5]))
+
+    def test_values_of_linear_logp_go_into_policy_loss(self):
+        with torch.no_grad():
+            old_logp = fusedlogp.linear_logp(self.hidden, self.weight, self.target, shift=True) + 0.01
+        advantages = torch.randn(2, 5, device=DEVICE)
+        given = {"advantages": advantages, "old_logp": old_logp}
+        actual = fusedlogp.policy_loss(self.hidden, self.weight, self.target, given, reduction="none", shift=True)
+        logp = fusedlogp.linear_logp(self.hidden, self.weight, self.target, shift=True)
+        ratio = torch.exp(logp - old_logp)
+        expected = -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages)
+        expected = torch.where(self.target[:, 1:] == -100, 0.0, expected)
+        self.assert_close(actual, expected, 8 * Bounds(self.hidden.flatten(0, 1), self.weight, 4.0).value)
+        compiled = torch.compile(fusedlogp.policy_loss, backend="aot_eager", fullgraph=True)
+        self.assert_same(compiled(self.hidden, self.weight, self.target, given, reduction="none", shift=True), actual, 1e-6)
+
+    def test_both_lengths_of_each_value(self):
+        def policy(*problem, advantages, old_logp, **options):
+            return fusedlogp.policy_loss(*problem, {"advantages": advantages, "old_logp": old_logp}, shift=True, **options)
+
+        def logp(*problem, **options):
+            return fusedlogp.linear_logp(*problem, outputs=("logp", "lse"), shift=True, **options)
+
+        values = {name: torch.rand(2, 6, device=DEVICE) + 0.5 for name in ("advantages", "old_logp", "token_weight", "temperature")}
+        weights = {name: values[name] for name in ("token_weight", "temperature")}
+        self.alike(policy, values)
+        self.alike(lambda *problem, **given: fusedlogp.linear_cross_entropy(*problem, shift=True, **given), weights)
+        self.alike(lambda *problem, **given: fusedlogp.linear_cross_entropy(*problem, shift=True, reduction="none", **given), weights)
+        self.alike(logp, {"temperature": values["temperature"]})
+        self.alike(logp, {"temperature": values["temperature"].requires_grad_()})
+        self.alike(lambda *problem, **given: fusedlogp.linear_cross_entropy(*problem, shift=True, **given), {"token_weight": weights["token_weight"] > 1})
+
+    def test_other_lengths_are_refused(self):
+        for options in ({"token_weight": torch.ones(2, 4)}, {"temperature": torch.ones(2, 4)}, {"token_weight": torch.ones(2, 5), "shift": False}):
+            options = {"shift": True, **{name: value.to(DEVICE) if isinstance(value, torch.Tensor) else value for name, value in options.items()}}
+            wanted = r"\(2, 6\) or \(2, 5\)" if options["shift"] else r"wanted \(2, 6\)$"
+            with self.assertRaisesRegex(ValueError, wanted):
+                fusedlogp.linear_cross_entropy(self.hidden, self.weight, self.target, **options)
+        with self.assertRaisesRegex(ValueError, r"inputs\['advantages'\]'s shape: got \(2, 4\), wanted \(2, 6\) or \(2, 5\)"):
+            fusedlogp.policy_loss(self.hidden, self.weight, self.target, {"advantages": torch.ones(2, 4, device=DEVICE)}, loss="reinforce", shift=True)

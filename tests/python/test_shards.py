@@ -28,6 +28,7 @@ OPTIONS = (
 )  # fmt: skip
 LOSSES = (
     {}, {"reduction": "sum", "z_loss": 0.1}, {"reduction": "none", "z_loss": 0.01, "token_weight": "rows"}, {"token_weight": "rows", "shift": True},
+    {"token_weight": "results", "temperature": "results", "shift": True},
     {"label_smoothing": 0.2, "softcap": 5.0}, {"label_smoothing": 0.1, "weight": "classes", "token_weight": "rows"}, {"weight": "classes", "reduction": "sum"},
     {"accumulate_into": "ones", "label_smoothing": 0.1}, {"accumulate_into": "ones", "weight_layout": "dv", "reduction": "none"},
 )  # fmt: skip
@@ -62,6 +63,8 @@ class Problem:
         for name in ("temperature", "token_weight"):
             if self.options.get(name) == "rows":
                 self.options[name] = torch.rand(3, 7) + 0.5
+            elif self.options.get(name) == "results":  # with shift
+                self.options[name] = torch.rand(3, 6) + 0.5
         if self.options.get("token_weight") is not None:
             self.options["token_weight"][0, 1] = 0
         if self.options.get("weight") == "classes":
@@ -146,7 +149,7 @@ def call(rows=5, columns=8, entries=6, dtype=torch.float32, target_dtype=torch.i
 
 # What one rank of three, number 1, is given wrongly, of linear_logp or another function, and what it says: before the ranks wait for each other.
 REFUSALS = (
-    (None, {"temperature": -1.0}, ("ValueError", "temperature: got -1.0, wanted a positive number, or a tensor of one for each row")),
+    (None, {"temperature": -1.0}, ("ValueError", "temperature: got -1.0, wanted a number from 2^-60 to 2^60, or a tensor of one for each row")),
     (None, {"exact": "no"}, ("TypeError", "exact: got str, wanted a bool")),
     (None, {"shift": 2}, ("TypeError", "shift: got int, wanted a bool")),
     (None, {"outputs": 3}, ("TypeError", "outputs: got int, wanted a name or several names of 'logp', 'lse', 'entropy', 'argmax'")),
@@ -157,7 +160,7 @@ REFUSALS = (
     ("loss", {"token_weight": [1.0]}, ("TypeError", "token_weight: got list, wanted a torch.Tensor")),
     ("loss", {"ignore_index": "-100"}, ("TypeError", "ignore_index: got str, wanted an int or None")),
     ("policy", {"parameters": [0.2]}, ("TypeError", "parameters: got list, wanted a mapping from names to numbers, or None")),
-    ("policy", {"parameters": {"clip_low": "0.2"}}, ("TypeError", "parameters['clip_low']: got str, wanted a number")),
+    ("policy", {"parameters": {"clip_low": "0.2"}}, ("TypeError", "parameters['clip_low']: got str, wanted a number that is finite")),
     ("policy", {"outputs": 3}, ("TypeError", "outputs: got int, wanted a sequence of names of 'logp', 'lse' and 'entropy'")),
     ("policy", {"loss": 3}, ("TypeError", "loss: got int, wanted a name or a fusedlogp.TokenLoss")),
 )
