@@ -41,10 +41,21 @@ local function graph_of(values)
   end
 end
 
+-- The functions that a token loss is written with, and their names in order.
+local functions, function_names = {}, {}
+
+local function refuse_operand(value)
+  local got = "a " .. type(value)
+  for _, name in ipairs(function_names) do
+    if functions[name] == value then got = "the function " .. name end
+  end
+  error(format("got %s, wanted a number or an expression", got), 0)
+end
+
 local function coerce(graph, value)
   if is_node(value) then return value end
   if type(value) == "number" then return expression.constant(graph, value) end
-  error(format("got a %s, wanted a number or an expression", type(value)), 0)
+  refuse_operand(value)
 end
 
 local fold = {
@@ -105,7 +116,7 @@ local function operation(kind)
     local graph = graph_of(values)
     if graph then return build(graph, kind, table.unpack(values, 1, operand_counts[kind])) end
     for _, value in ipairs(values) do
-      if type(value) ~= "number" then error(format("got a %s, wanted a number or an expression", type(value)), 0) end
+      if type(value) ~= "number" then refuse_operand(value) end
     end
     return fold[kind](table.unpack(values))
   end
@@ -126,22 +137,27 @@ node_type.__le = node_type.__lt
 
 local comparison = {}
 
-local functions = { exp = operation "exp", log = operation "log", min = operation "min", max = operation "max" }
-
-function functions.abs(x) return functions.max(x, -x) end
-function functions.clamp(x, low, high) return functions.min(functions.max(x, low), high) end
-function functions.less(a, b) return setmetatable({ a, b }, comparison) end
-
--- x where the condition holds, else y.
-function functions.where(condition, x, y)
-  if getmetatable(condition) ~= comparison then error("where: got no less(a, b) for its condition", 0) end
-  return operation "select" (condition[1], condition[2], x, y)
+local function provide(name, f)
+  functions[name] = f
+  function_names[#function_names + 1] = name
 end
 
+provide("exp", operation "exp")
+provide("log", operation "log")
+provide("min", operation "min")
+provide("max", operation "max")
+provide("abs", function(x) return functions.max(x, -x) end)
+provide("clamp", function(x, low, high) return functions.min(functions.max(x, low), high) end)
+-- x where the condition holds, else y.
+provide("where", function(condition, x, y)
+  if getmetatable(condition) ~= comparison then error("where: got no less(a, b) for its condition", 0) end
+  return operation "select" (condition[1], condition[2], x, y)
+end)
+provide("less", function(a, b) return setmetatable({ a, b }, comparison) end)
 -- x as a constant: its derivative is 0.
-function functions.detach(x) return is_node(x) and make(x.graph, "detach", { x }) or x end
+provide("detach", function(x) return is_node(x) and make(x.graph, "detach", { x }) or x end)
 
-expression.functions = functions
+expression.functions, expression.function_names = functions, function_names
 
 -- ---- derivatives ----
 

@@ -2,15 +2,17 @@
 --
 -- A definition is a chunk that returns { inputs = { names }, parameters = { { name, default } }, loss = function(t) ... end }. loss is called
 -- once, with t.logp, t.lse, t.entropy, t.uniform and t.class_weight, the inputs and the parameters as expressions, and returns one made of
--- them by + - * / ^ and the functions of gen/expression.lua.
+-- them by + - * / ^ and the functions of gen/expression.lua. In place of loss, expression = "..." is the text of such an expression, or of statements
+-- that end in return, in which these stand by their names alone.
 local expression = require "gen.expression"
 
 local token_loss = {}
 
-local load = load -- of source text alone, in the library (runtime/jit/lua_state.h)
+local load, pcall = load, pcall -- load: of source text alone, in the library (runtime/jit/lua_state.h)
 local bounded = bounded or pcall -- a pcall that limits instructions and memory, in the library
 local format = string.format
 local name_pattern, name_length = "^[a-z][a-z0-9_]*$", 31
+local keywords = " and break do else elseif end false for function goto if in local nil not or repeat return then true until while "
 
 -- The statistics on which a loss may depend. The differentiable ones come first: the backward takes the loss's derivatives by them as its upstream gradients.
 token_loss.statistics = { "logp", "lse", "entropy", "uniform", "class_weight" }
@@ -25,6 +27,12 @@ local function check_name(what, name)
   error(("%s: got %s, wanted letters a to z, digits and _, a letter first, at most %d characters"):format(what, tostring(name), name_length), 0)
 end
 
+-- A name that a definition gives to an input or a parameter.
+local function check_own_name(what, name)
+  check_name(what, name)
+  if keywords:find(" " .. name .. " ", 1, true) then error(("%s: got %s, which is a keyword of Lua; wanted another name"):format(what, name), 0) end
+end
+
 -- The largest number of INPUTS, PARAMETERS or VALUES, from the header that C and the kernel include, too.
 local function limit(of, read_template)
   return tonumber(read_template("templates/params/token_loss.h"):match("FLP_TOKEN_" .. of .. " = (%d+)"))
@@ -32,7 +40,7 @@ end
 
 local function check_inputs(inputs, most)
   if type(inputs) ~= "table" or #inputs > most then error(("inputs: wanted a list of at most %d names"):format(most), 0) end
-  for _, name in ipairs(inputs) do check_name("inputs", name) end
+  for _, name in ipairs(inputs) do check_own_name("inputs", name) end
   return inputs
 end
 
@@ -41,7 +49,7 @@ local function check_parameters(list, most)
   local parameters = {}
   for i, pair in ipairs(list) do
     local name, value = table.unpack(type(pair) == "table" and pair or {})
-    check_name("parameters", name)
+    check_own_name("parameters", name)
     if type(value) ~= "number" or value ~= value or value == math.huge or value == -math.huge then
       error(("parameters: %s is %s, wanted a finite number"):format(name, tostring(value)), 0)
     end
@@ -50,17 +58,24 @@ local function check_parameters(list, most)
   return parameters
 end
 
--- The argument of loss(): a table of expressions by name.
+local articles = { statistic = "a statistic", input = "an input", parameter = "a parameter" }
+
+-- The expressions that a loss is made of, by name, and their names in order.
 local function variables_of(graph, inputs, parameters)
   local variables, names = {}, {}
-  local function add(kind, name)
-    if variables[name] then error(format("%s: the name stands for something already", name), 0) end
+  local function add(what, kind, name)
+    if variables[name] then error(format("%s: got %s, which is the name of %s already", what, name, articles[variables[name].kind]), 0) end
     variables[name] = expression.variable(graph, kind, name)
     names[#names + 1] = name
   end
-  for _, name in ipairs(token_loss.statistics) do add("statistic", name) end
-  for _, name in ipairs(inputs) do add("input", name) end
-  for _, parameter in ipairs(parameters) do add("parameter", parameter.name) end
+  for _, name in ipairs(token_loss.statistics) do add(nil, "statistic", name) end
+  for _, name in ipairs(inputs) do add("inputs", "input", name) end
+  for _, parameter in ipairs(parameters) do add("parameters", "parameter", parameter.name) end
+  return variables, names
+end
+
+-- What loss() gets.
+local function argument_of(variables, names)
   return setmetatable({}, {
     __index = function(_, name)
       return variables[name] or error(format("t.%s: there are %s", tostring(name), table.concat(names, ", ")), 0)
@@ -80,23 +95,96 @@ local function call_definition(f, ...)
   return result
 end
 
+-- All that a definition can name: these values, of which wanted says what there is.
+local function environment_of(values, wanted)
+  return setmetatable({}, {
+    __index = function(_, name)
+      local value = values(name)
+      if value == nil then error(format("%s is not known; wanted %s", tostring(name), wanted), 2) end
+      return value
+    end,
+    __newindex = function(_, name) error(format("global %s: there are no globals to assign", tostring(name)), 0) end,
+    __metatable = false,
+  })
+end
+
+local function_list = table.concat(expression.function_names, ", ")
+local environment = environment_of(function(name) return expression.functions[name] end, "a local, a field of the loss' argument, or " .. function_list)
+
+-- ---- a loss that is the text of an expression
+
+local function environment_of_text(variables, names)
+  for _, name in ipairs(expression.function_names) do
+    local variable = variables[name]
+    if variable then error(("%ss: got %s, which is the name of a function already"):format(variable.kind, name), 0) end
+  end
+  return environment_of(
+    function(name) return variables[name] or expression.functions[name] end,
+    table.concat(names, ", ") .. ", " .. function_list
+  )
+end
+
+-- Of a text that is neither an expression nor statements, what is wrong is said of what it looks like.
+local function load_text(text, globals)
+  local chunk, reason = load("return " .. text, "=expression", "t", globals)
+  if chunk then return chunk end
+  local statements, other = load(text, "=expression", "t", globals)
+  if statements then return statements end
+  local code = " " .. text:gsub("%-%-[^\n]*", "") .. " "
+  error(code:find("[^%w_]return[^%w_]") and other or reason, 0)
+end
+
+local function check_result(what, value, wanted)
+  if expression.is_node(value) or type(value) == "number" then return end
+  error(("%s a %s, wanted an expression%s"):format(what, type(value), wanted or ""), 0)
+end
+
+local function call_text(text, variables, names)
+  local chunk = load_text(text, environment_of_text(variables, names))
+  local ok, result = pcall(call_definition, chunk)
+  strings.__index = methods
+  if not ok then
+    local reason = tostring(result)
+    error(reason:find("^expression:") and reason or "expression: " .. reason, 0)
+  end
+  check_result("expression: gives", result, "; statements end in `return ...`")
+  return result
+end
+
+-- ---- a definition
+
+local function check_loss(definition)
+  if type(definition) == "table" then
+    local of_function, of_text = type(definition.loss) == "function", type(definition.expression) == "string"
+    if of_function and definition.expression == nil or of_text and definition.loss == nil then return end
+  end
+  error("wanted a table with a function `loss` or a text `expression`, and perhaps `inputs` and `parameters`", 0)
+end
+
+local function loss_of(definition, graph, variables, names)
+  local loss
+  if definition.expression then
+    loss = call_text(definition.expression, variables, names)
+  else
+    loss = call_definition(definition.loss, argument_of(variables, names))
+    check_result("loss: returned", loss)
+  end
+  return type(loss) == "number" and expression.constant(graph, loss) or loss
+end
+
 -- { name, identity, inputs, parameters, uses = { statistic = true }, nodes, loss, derivatives = { logp = node or nil } }
 local function compile(name, definition, read_template)
-  if type(definition) ~= "table" or type(definition.loss) ~= "function" then
-    error("wanted a table with a function `loss`, and perhaps `inputs` and `parameters`", 0)
-  end
+  check_loss(definition)
   local inputs = check_inputs(definition.inputs or {}, limit("INPUTS", read_template))
   local parameters = check_parameters(definition.parameters or {}, limit("PARAMETERS", read_template))
   local graph = expression.new_graph()
-  local t = variables_of(graph, inputs, parameters)
-  local loss = call_definition(definition.loss, t)
-  if type(loss) == "number" then loss = expression.constant(graph, loss) end
-  if not expression.is_node(loss) then error(("loss: returned a %s, wanted an expression"):format(type(loss)), 0) end
+  local variables, names = variables_of(graph, inputs, parameters)
+  local loss = loss_of(definition, graph, variables, names)
 
-  local variables, results = {}, { loss }
-  for i, statistic in ipairs(token_loss.differentiable) do variables[i] = t[statistic] end
+  local by, results = {}, { loss }
+  for i, statistic in ipairs(token_loss.differentiable) do by[i] = variables[statistic] end
   local compiled = { name = name, identity = name, inputs = inputs, parameters = parameters, uses = {}, loss = loss, derivatives = {} }
-  local derivatives = expression.differentiate(loss, variables)
+  local derivatives = expression.differentiate(loss, by)
   for i, statistic in ipairs(token_loss.differentiable) do
     compiled.derivatives[statistic] = derivatives[i]
     results[#results + 1] = derivatives[i] -- nil appends nothing
@@ -111,13 +199,6 @@ local function compile(name, definition, read_template)
   end
   return compiled
 end
-
--- All that a definition can call.
-local environment = setmetatable({}, {
-  __index = expression.functions,
-  __newindex = function(_, name) error(format("global %s: there are no globals to assign", tostring(name)), 0) end,
-  __metatable = false,
-})
 
 local function evaluate(name, text, read_template)
   local ok, compiled = bounded(function()

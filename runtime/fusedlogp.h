@@ -629,8 +629,9 @@ FLP_INLINE flp_status flp_linear_cross_entropy_sharded(flp_ranks *ranks, const f
  *
  * t.logp, t.lse, t.entropy, t.uniform and t.class_weight (of the target) are a row's statistics: what a loss does not use is not computed.
  * There are + - * / and ^ with a whole number, exp, log, min, max, abs, clamp(x, low, high), where(less(a, b), x, y), and detach(x), whose
- * derivative is 0. Loss and derivatives take at most 256 operations, and defining one at most 10 million instructions of Lua and 64 MiB. The same
- * name with the same definition again changes nothing; one that was refused leaves its name free.
+ * derivative is 0. In place of loss, expression = "-advantages * logp" is its text (or that of statements that end in return), with these names without
+ * t. Loss and derivatives take at most 256 operations, and defining one at most 10 million instructions of Lua and 64 MiB. The same name with the
+ * same definition again changes nothing; one that was refused leaves its name free.
  * FLP_BAD_ARGUMENT: what is wrong with the definition, or that the name stands for another. FLP_OUT_OF_MEMORY. */
 FLP_API flp_status flp_token_loss_define(flp_context *context, const char *name, const char *definition);
 

@@ -185,7 +185,8 @@ function TestTokenLoss:test_what_is_wrong_is_said()
   refused("return { loss = function(t) return t.reward end }", "t.reward: there are logp, lse")
   refused("return { loss = function(t) t.x = 1 end }", "t.x: cannot be assigned")
   refused("x = 1", "global x: there are no globals to assign")
-  refused("return { loss = function(t) return io.open('x') end }", "global 'io'")
+  refused("return { loss = function(t) return io.open('x') end }", "wrong:1: io is not known; wanted a local, a field of the loss' argument, or exp, log,")
+  refused("return { loss = function(t) return logp end }", "wrong:1: logp is not known; wanted a local, a field of the loss' argument")
   refused("return { loss = function(t) return t.logp + 'x' end }", "got a string, wanted a number or an expression")
   refused("return { loss = function(t) return max('x', 1) end }", "got a string, wanted a number or an expression")
   refused("return { loss = function(t) return t.logp + {} end }", "got a table, wanted a number or an expression")
@@ -195,7 +196,13 @@ function TestTokenLoss:test_what_is_wrong_is_said()
   refused("return { loss = function(t) return t.logp ^ 0.5 end }", "wanted a whole number n of 1 .. 8")
   refused("return { loss = function(t) return t.logp < 0 end }", "wanted where(less(a, b), x, y)")
   refused("return { loss = function(t) return where(t.logp, 1, 2) end }", "where: got no less(a, b)")
-  refused("return { inputs = { 'logp' }, loss = function(t) return 1 end }", "logp: the name stands for something already")
+  refused("return { loss = function(t) return t.logp + exp end }", "got the function exp, wanted a number or an expression")
+  refused("return { loss = function(t) return max(log, 1) end }", "got the function log, wanted a number or an expression")
+  refused("return { inputs = { 'logp' }, loss = function(t) return 1 end }", "inputs: got logp, which is the name of a statistic already")
+  refused("return { inputs = { 'a', 'a' }, loss = function(t) return 1 end }", "inputs: got a, which is the name of an input already")
+  refused("return { inputs = { 'a' }, parameters = { { 'a', 1 } }, loss = function(t) return 1 end }", "got a, which is the name of an input")
+  refused("return { inputs = { 'end' }, loss = function(t) return 1 end }", "inputs: got end, which is a keyword of Lua")
+  refused("return { parameters = { { 'not', 1 } }, loss = function(t) return 1 end }", "parameters: got not, which is a keyword of Lua")
   refused("return { inputs = { 'Name' }, loss = function(t) return 1 end }", "inputs: got Name, wanted letters")
   refused("return { inputs = 'a', loss = function(t) return 1 end }", "inputs: wanted a list of at most 8 names")
   refused("return { parameters = { 'a' }, loss = function(t) return 1 end }", "parameters: got nil")
@@ -205,6 +212,53 @@ function TestTokenLoss:test_what_is_wrong_is_said()
   support.assert_refused({ "name: got a b" }, self.generator.define_token_loss("a b", "return 1", support.read_template))
   support.assert_refused({ "token loss none: there is none of that name" }, self.generator.token_loss("none", support.read_template))
   support.assert_refused({ "there is none of that name" }, self.generator.select("linear_cross_entropy:bf16:n1:d8:v8:loss_none", 90, "auto", "", support.read_template))
+end
+
+local function define_text(self, name, text, inputs)
+  return self.generator.define_token_loss(name, ("return { inputs = { %s }, expression = %q }"):format(inputs or "", text), support.read_template)
+end
+
+-- The same program as the function's, whatever stands around it.
+function TestTokenLoss:test_a_loss_may_be_the_text_of_an_expression()
+  luaunit.assertTrue(define(self, "function_of_t", "-t.t * exp(t.logp) - 1", '"t"'))
+  local wanted = self.generator.token_loss("function_of_t"):gsub("identity [^\n]*", "")
+  local texts = {
+    "-t * exp(logp) - 1", "-t * exp(logp) - 1 -- to return", "-- return\n-t * exp(logp) - 1", "local n = -t\nreturn n * exp(logp) - 1",
+    "return -t * exp(logp) - 1;",
+    "-- a comment\nlocal function f(x) return exp(x) end return -t * f(logp) - 1",
+  }
+  for i, text in ipairs(texts) do
+    local name = "text_" .. i
+    luaunit.assertTrue(define_text(self, name, text, '"t"'))
+    luaunit.assertEquals(self.generator.token_loss(name):gsub("identity [^\n]*", ""), wanted, text)
+  end
+  luaunit.assertTrue(define_text(self, "number", "3"))
+end
+
+function TestTokenLoss:test_what_is_wrong_with_a_text_is_said()
+  local function refused(text, part, inputs) support.assert_refused({ part }, define_text(self, "wrong", text, inputs)) end
+  refused("logp + foo", "token loss wrong: expression:1: foo is not known; wanted logp, lse, entropy, uniform, class_weight, a, exp, log, min, max,", '"a"')
+  refused("local x = logp\nreturn bar(x)", "expression:2: bar is not known")
+  refused("t.logp", "expression:1: t is not known")
+  refused("x = 1 return x", "expression: global x: there are no globals to assign")
+  refused("logp +", "expression:1: unexpected symbol near <eof>")
+  refused("logp + -- return", "expression:1: unexpected symbol near <eof>")
+  refused("local x =\nreturn x", "expression:2: unexpected symbol near 'return'")
+  refused("local x = logp", "expression: gives a nil, wanted an expression; statements end in `return ...`")
+  refused("exp", "expression: gives a function, wanted an expression")
+  refused("logp + exp", "expression: got the function exp, wanted a number or an expression")
+  refused("logp < 1", "expression: a < b of expressions: wanted where(less(a, b), x, y)")
+  refused("exp", "inputs: got exp, which is the name of a function already", '"exp"')
+  for _, name in ipairs { "log", "min", "max", "abs", "clamp", "where", "less", "detach" } do
+    refused("logp", ("inputs: got %s, which is the name of a function"):format(name), ('"%s"'):format(name))
+  end
+  local function refused_definition(text)
+    support.assert_refused({ "wanted a table with" }, self.generator.define_token_loss("wrong", text, support.read_template))
+  end
+  refused_definition("return { expression = 3 }")
+  refused_definition("return { expression = 'logp', loss = function(t) return t.logp end }")
+  refused_definition("return { expression = 3, loss = function(t) return t.logp end }")
+  luaunit.assertTrue(define(self, "field_of_t", "t.exp * exp(t.logp)", '"exp"')) -- a function's argument keeps the two apart
 end
 
 function TestTokenLoss:test_a_name_stands_for_one_definition()

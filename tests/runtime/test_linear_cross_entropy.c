@@ -264,6 +264,10 @@ static void a_token_loss_has_limits_and_its_name_is_free_when_it_was_refused(voi
         { "local function f() return f() + f() end return f()", "stack overflow" },
         { "return ('x'):rep(1 << 40)", "attempt to index a string value" },
         { "return ('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'):find('a-a-a-a-a-a-a-a-a-a-a-a-b')", "attempt to index a string value" },
+        { "return { expression = 'while true do end' }", "it takes more than 10000000 instructions" },
+        { "return { expression = \"local s = 'x' while true do s = s .. s end\" }", "it takes more than 64 MiB of memory" },
+        { "return { expression = \"return ('x'):rep(9)\" }", "token loss mine: expression:1: attempt to index a string value" },
+        { "return { expression = 'logp + foo' }", "token loss mine: expression:1: foo is not known; wanted logp, lse, " },
         { "return 1", "wanted a table with a function `loss`" },
     };
 
