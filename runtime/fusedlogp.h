@@ -1,9 +1,9 @@
 /* fusedlogp: fused linear log-probabilities without materialised logits.
  *
- * The library never prints, never exits and keeps no pointer that a call was given. Every call returns a status;
- * flp_error_message() then says which argument was wrong, what it was and what was wanted. All functions may be
- * called from any thread; one plan may be executed from several threads and streams at once when each call brings
- * its own workspace. What the library writes and reads follows no locale: a number has a decimal point whatever setlocale was given. */
+ * The library never prints, never exits, and keeps no pointer that a call was given. Every call returns a status. After a failure
+ * flp_error_message() says which argument was wrong, what it was and what was wanted. All functions may be called from any thread. One plan may
+ * be executed from several threads and streams at once if each call brings its own workspace. Texts do not depend on the locale: numbers
+ * always have a decimal point. */
 #ifndef FUSEDLOGP_H
 #define FUSEDLOGP_H
 
@@ -26,16 +26,16 @@ extern "C" {
 #endif
 #endif
 
-/* Structs grow: a later version appends fields, and a program compiled against one header runs with the library of another, whichever is the
- * newer. So each function that takes a struct is inline here (FLP_INLINE) and calls the exported function of its name with _sized behind it,
- * whose last argument says how large this header's structs are. A field that the program does not know is 0, which stands for what was before
- * the field; one that the library does not know is FLP_BAD_ARGUMENT unless it is 0.
- * Who calls the library without this header (dlsym, ctypes) calls the _sized functions: with the same arguments as the inline one, and
- * flp_sizes filled from their own declarations of the structs. */
+/* How structs grow. A later version may append fields to a struct, and a program that was compiled with one version's header runs with
+ * another version's library, newer or older. Therefore each function that takes a struct is inline here (FLP_INLINE). It calls the exported
+ * function of the same name with the suffix _sized, whose last argument tells the library how large this header's structs are. A field that
+ * the program does not know is read as 0, which means the behaviour from before the field existed. A field that the library does not know is
+ * FLP_BAD_ARGUMENT unless it is 0.
+ * Programs that do not use this header (dlsym, ctypes) call the _sized functions, with flp_sizes filled in from their own declarations. */
 #define FLP_INLINE static inline
 
-/* The bytes of each struct, as the caller's header has it; flp_header_sizes() gives this one's. A struct that is the first field of another has
- * its own size here, too: both may grow. */
+/* The size in bytes of each struct in the caller's header; flp_header_sizes() returns this header's. A struct that is the first field of another
+ * one has its own entry, because both may grow. */
 typedef struct {
     uint32_t bytes; /* of flp_sizes itself */
     uint32_t context_options, counters, device_facts;
@@ -74,8 +74,8 @@ typedef enum {
 /* The text of a status; "unknown status" for any other number. Static. */
 FLP_API const char *flp_status_text(flp_status status);
 
-/* The detail of the last call of this thread that failed, which calls that succeed leave alone; "" where none did. Valid until this thread's next
- * call. */
+/* The message of this thread's most recent failed call; "" if none has failed. Calls that succeed do not change it. Valid until this thread's
+ * next call. */
 FLP_API const char *flp_error_message(void);
 
 /* "MAJOR.MINOR.PATCH" of the library that runs (the macros are those of the header). Static. */
@@ -85,11 +85,12 @@ FLP_API const char *flp_version(void);
 
 typedef enum { FLP_LOG_DEBUG, FLP_LOG_INFO, FLP_LOG_WARNING } flp_log_level;
 
-/* message: one line without a newline, valid during the call only. May be called from any thread, and may call the library: no lock of it is held
- * then, and the lines of such calls follow when the callback has returned. */
+/* message: one line without a newline, valid during the callback only. The callback runs on any thread, and may call the library, which holds
+ * no lock meanwhile. What such calls log is passed on when the callback has returned. */
 typedef void (*flp_log_callback)(void *user_data, flp_log_level level, const char *message);
 
-/* Where the library's log goes, for the whole process; NULL (the default): nowhere. */
+/* Sets where the library's log goes, for the whole process. NULL, the default: nowhere. Other threads may still run the previous callback, with its
+ * user_data, when this function returns. */
 FLP_API void flp_log_set_callback(flp_log_callback callback, void *user_data);
 
 /* ---- context ------------------------------------------------------------------------------------------------ */
@@ -100,45 +101,46 @@ typedef struct {
     const char *cache_directory;            /* kernels on disk; NULL: $FUSEDLOGP_CACHE_DIR, else $XDG_CACHE_HOME/fusedlogp,
                                     else ~/.cache/fusedlogp; "": none, memory only */
     const char *system_cache_directories;   /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_CACHE, else what was configured at build time;
-                                    "": none. One that root or this user owns and nobody else may write to is used, any other is one warning */
-    int64_t cache_bytes;                    /* the user directory's size, least recently used files go first; 0: 1 GiB */
+                                    "": none. A directory is used only if root or this user owns it and nobody else may write to it;
+                                    any other logs one warning */
+    int64_t cache_bytes;                    /* limit of cache_directory's size: the least recently used files are removed first; 0: 1 GiB */
     int cpu_threads;                        /* threads of the CPU path, 0 .. 1024; 0: one for each available core */
     unsigned flags;                         /* FLP_CONTEXT_... */
-    const char *records_directory;          /* of tunings; NULL: $FUSEDLOGP_RECORDS_DIR, else $XDG_DATA_HOME/fusedlogp/records,
-                                    else ~/.local/share/fusedlogp/records; "": none. A GPU's plan without a record adds its problem to the list
-                                    there (fusedlogp tune --untuned) */
+    const char *records_directory;          /* records of tunings; NULL: $FUSEDLOGP_RECORDS_DIR, else $XDG_DATA_HOME/fusedlogp/records,
+                                    else ~/.local/share/fusedlogp/records; "": none. If there is no record for a plan on a GPU, the plan's
+                                    problem is appended to a list there, which fusedlogp tune --untuned works through */
     const char *system_records_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_RECORDS, else those that were installed; "": none */
-    double tune_seconds;                    /* with FLP_CONTEXT_TUNE, of each problem; 0: $FUSEDLOGP_TUNE_SECONDS, else 2 */
+    double tune_seconds;                    /* with FLP_CONTEXT_TUNE: seconds for each problem; 0: $FUSEDLOGP_TUNE_SECONDS, else 2 */
 } flp_context_options;
 
 enum {
-    FLP_CONTEXT_NO_COMPILE = 1u,   /* never call NVRTC: a kernel in no cache is FLP_NO_NVRTC */
-    FLP_CONTEXT_NO_GPU = 2u,       /* plan for the CPU even where there is a GPU */
-    FLP_CONTEXT_SHARED_CACHE = 4u, /* what is kept in cache_directory may be read by all whom the umask allows it, as a system directory of theirs;
-                                    else by this user alone */
-    FLP_CONTEXT_REPLAY = 8u,       /* a plan on a GPU without an exact record of its tuning is FLP_NO_VARIANT: all processes that are given the same
+    FLP_CONTEXT_NO_COMPILE = 1u,   /* never call NVRTC: a kernel that is in no cache is FLP_NO_NVRTC */
+    FLP_CONTEXT_NO_GPU = 2u,       /* plan for the CPU even if there is a GPU */
+    FLP_CONTEXT_SHARED_CACHE = 4u, /* files in cache_directory get the permissions that the umask allows, so that other users can use it as a system
+                                    directory; without the flag only this user can read them */
+    FLP_CONTEXT_REPLAY = 8u,       /* a plan on a GPU without an exact record of its tuning is FLP_NO_VARIANT, so that all processes with the same
                                     records run the same kernels */
-    FLP_CONTEXT_TUNED_BITS = 16u,  /* what a record decides on a row's bits, for any number of rows (fusedlogp tune --numerics), counts, as
-                                    flp_plan_numerics says */
-    FLP_CONTEXT_TUNE = 32u         /* a GPU's new plan without an exact record is tuned for first, for tune_seconds, in device memory of the tuning's own,
-                                    and takes the record that this writes. Not while a stream is captured, nor without a records directory. It allocates
-                                    and frees device memory, for which the driver may wait for the device. Not beside FLP_CONTEXT_REPLAY or
+    FLP_CONTEXT_TUNED_BITS = 16u,  /* also follow records that change a row's bits, which fusedlogp tune --numerics writes. Such a record holds for
+                                    every number of rows; flp_plan_numerics shows its effect. Without the flag bits are the library's own */
+    FLP_CONTEXT_TUNE = 32u         /* before a new plan on a GPU is made without an exact record, tune its problem for tune_seconds, write the record,
+                                    and use it. Not done while a stream is captured, or without a records directory. Tuning allocates and frees
+                                    device memory of its own, for which the driver may wait for the device. Excludes FLP_CONTEXT_REPLAY and
                                     FLP_CONTEXT_NO_COMPILE */
 };
 
-/* options: NULL or zeroed for the defaults. The context is freed with flp_context_destroy, after its plans. It loads
- * neither libcuda nor NVRTC until a plan needs them.
+/* options: NULL or zeroed for the defaults. Destroy the context with flp_context_destroy, after its plans. libcuda and NVRTC are not loaded
+ * until a plan needs them.
  * FLP_BAD_ARGUMENT: an unknown flag, or two that exclude each other; a negative number. FLP_OUT_OF_MEMORY. */
 FLP_INLINE flp_status flp_context_create(const flp_context_options *options, flp_context **context);
 
 /* NULL is allowed. Destroy the context's plans first; no stream may still run its kernels. */
 FLP_API void flp_context_destroy(flp_context *context);
 
-/* Frees the device memory that calls without a workspace have left: the first four streams of a CUDA context have a buffer each, further streams
- * take turns with four more, and a stream that was prepared or captured keeps its own. Later calls allocate anew. With of_graphs also what captured calls
- * use: graphs of them must not be replayed any more. Waits for each CUDA context that has such memory, from whichever thread.
- * FLP_BAD_ARGUMENT: context is NULL. FLP_CAPTURING: a stream is being captured, which such a wait may end. FLP_CUDA_FAILED. What was not freed then is
- * as it was. */
+/* Frees the device memory that the context keeps for calls without a workspace: one buffer for each of the first four streams of a CUDA context,
+ * four more that all further streams share, and one for each stream that was prepared or captured. Later calls allocate again. With of_graphs it
+ * also frees the memory of captured calls: their graphs must not be replayed any more. It waits for every CUDA context that has such memory.
+ * FLP_BAD_ARGUMENT: context is NULL. FLP_CAPTURING: a stream is being captured, and waiting would end the capture. FLP_CUDA_FAILED. After a failure
+ * the memory that was not freed is still in use. */
 FLP_API flp_status flp_context_release_scratch(flp_context *context, int of_graphs);
 
 typedef struct {
@@ -154,15 +156,14 @@ FLP_INLINE flp_status flp_context_counters(const flp_context *context, flp_count
 
 /* ---- operators ---------------------------------------------------------------------------------------------- */
 
-/* Each operator X has the same set:
- *     flp_X_problem         what is asked, without data; zero it, then set what differs
- *     flp_X_args            the data of one call; zero it, then set
- *     flp_X_problem_format  its canonical string, and flp_X_problem_parse the inverse
- *     flp_X_plan_create     chooses a path and gets its kernels
+/* Each operator X has the same types and functions. The comments at linear_logp hold for every operator.
+ *     flp_X_problem         what to compute, without data; zero it, then set the fields that differ
+ *     flp_X_args            the data of one call; zero it, then set the fields
+ *     flp_X_problem_format  writes a problem's canonical string; flp_X_problem_parse reads one
+ *     flp_X_plan_create     chooses a path and obtains its kernels
  *     flp_X_execute         runs a plan
- *     flp_X                 both in one call
- *     flp_X_prepare         makes now what later calls of flp_X need
- * What is said of these at linear_logp holds for every operator. */
+ *     flp_X                 does both in one call
+ *     flp_X_prepare         makes in advance what later calls of flp_X need */
 
 typedef enum { FLP_NONE, FLP_BF16, FLP_F16, FLP_F32, FLP_I32, FLP_I64 } flp_dtype;
 typedef enum { FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE, FLP_BACKEND_CPU } flp_backend;
@@ -171,52 +172,54 @@ typedef enum { FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE, FLP_BA
 FLP_API const char *flp_backend_name(flp_backend backend);
 
 typedef enum {
-    FLP_CHECK_TARGETS = 1u, /* look at every target first; a bad one is FLP_BAD_TARGET. Waits for the stream. */
-    FLP_SCATTER = 2u,       /* logits_logp with a row_index: results lie at [row_index[i]], not at [i] */
-    FLP_IGNORE_INDEX = 4u   /* rows whose target is args.ignore_index are ignored. Without it none is, and ignore_index is 0 */
+    FLP_CHECK_TARGETS = 1u, /* check every target first: a bad one is FLP_BAD_TARGET. Waits for the stream */
+    FLP_SCATTER = 2u,       /* logits_logp with a row_index: the result of row i is stored at [row_index[i]], not at [i] */
+    FLP_IGNORE_INDEX = 4u   /* ignore rows whose target is args.ignore_index. Without it no row is ignored, and ignore_index must be 0 */
 } flp_execute_flags;
 
 /* ---- plan --------------------------------------------------------------------------------------------------- */
 
 typedef struct flp_plan flp_plan; /* of one operator: giving it to another's flp_X_execute is FLP_BAD_ARGUMENT */
 
-FLP_API void flp_plan_destroy(flp_plan *plan); /* NULL is allowed */
+/* NULL is allowed. No execution of the plan may still run, and CUDA graphs that captured one must not be replayed afterwards: the plan's counters of
+ * bad targets are freed. */
+FLP_API void flp_plan_destroy(flp_plan *plan);
 
-/* Bytes of workspace that executing rows <= problem.rows takes; -1 where rows is out of range, or plan NULL. */
+/* The bytes of workspace that executing this many rows takes, 0 .. problem.rows; -1 if rows is out of range or plan is NULL. */
 FLP_API int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows);
 
-/* The identity of the arithmetic: two plans with equal strings give a row the same bits. Lives as long as the plan; "" of NULL. */
+/* The numeric identity: two plans with equal strings compute the same bits for a row. Lives as long as the plan; "" for NULL. */
 FLP_API const char *flp_plan_numerics(const flp_plan *plan);
 
-/* The path that was taken: FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU; FLP_BACKEND_AUTO of NULL. */
+/* The path that was chosen: FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU; FLP_BACKEND_AUTO for NULL. */
 FLP_API flp_backend flp_plan_backend(const flp_plan *plan);
 
-/* Where a plan's tuning is from: a record of this problem on this machine or on one like it, or what the model makes of the record of a shape nearby or, without
- * any, of the device's memory. */
+/* How a plan's tuning was chosen. EXACT: by a record of this problem on this machine. NEARBY: by a record of this problem on a similar machine. MODEL: by the
+ * performance model, from the record of a similar shape, or without one from the device's memory bandwidth. NOT: the default is used. */
 typedef enum { FLP_TUNED_NOT, FLP_TUNED_EXACT, FLP_TUNED_NEARBY, FLP_TUNED_MODEL } flp_tuned_by;
-FLP_API flp_tuned_by flp_plan_tuned_by(const flp_plan *plan); /* FLP_TUNED_NOT of NULL */
+FLP_API flp_tuned_by flp_plan_tuned_by(const flp_plan *plan); /* FLP_TUNED_NOT for NULL */
 
-/* What it changes of the kernels, as `fusedlogp tune` writes it: "tile.cluster=1,tile.group=8"; "" where that is nothing. Lives as long as the plan; "" of
- * NULL. */
+/* What the tuning changes in the default kernels, as `fusedlogp tune` writes it: "tile.cluster=1,tile.group=8"; "": nothing. Lives as long as the plan;
+ * "" for NULL. */
 FLP_API const char *flp_plan_tuning(const flp_plan *plan);
 
-/* Why it was taken, and why no faster one, in a line without a newline; never empty. Lives as long as the plan; "" of NULL. */
+/* Why this path was chosen, and why no faster one: one line without a newline, never empty. Lives as long as the plan; "" for NULL. */
 FLP_API const char *flp_plan_reason(const flp_plan *plan);
 
-/* For people, not for programs: problem, path and why, variants, launches, workspace, as lines "key: value". Lives as long as the plan; "" of NULL. */
+/* A description for people, not for programs: problem, path and reason, variants, launches, workspace, as lines "key: value". Lives as long as the plan;
+ * "" for NULL. */
 FLP_API const char *flp_plan_describe(const flp_plan *plan);
 
-/* Out-of-range targets that executions of this plan met since the last call of this function. Waits for the device;
- * first_row is -1 where count is 0. Either pointer may be NULL. */
+/* The number of out-of-range targets in executions of this plan since this function was last called, and the first such row; first_row is -1 if count is 0.
+ * Waits for the device. Either pointer may be NULL. */
 FLP_API flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_t *first_row);
 
-/* Counts over this plan's executions with a grad_filter_eps since the last call of this function: how many blocks of derivatives there were, and how many
- * of them the products passed over; 0 and 0 on paths without a filter. Waits for the device. Either pointer may be NULL. */
+/* For a plan with grad_filter_eps: how many blocks of derivatives its executions had since this function was last called, and how many of them the products
+ * skipped; 0 and 0 on paths without a filter. Waits for the device. Either pointer may be NULL. */
 FLP_API flp_status flp_plan_filter_statistics(flp_plan *plan, int64_t *blocks, int64_t *passed_over);
 
-/* For a plan with_forward: how many executions of flp_linear_logp_backward_execute since the last call of this function did not find in their workspace
- * what the forward leaves for them, and gave NaN gradients. 0 on the CPU path, where such an execution is FLP_BAD_ARGUMENT. Waits for the device.
- * count may be NULL. */
+/* For a plan with_forward: how many executions of flp_linear_logp_backward_execute since this function was last called found no forward in their
+ * workspace and wrote NaN gradients. 0 on the CPU path, where such an execution is FLP_BAD_ARGUMENT. Waits for the device. count may be NULL. */
 FLP_API flp_status flp_plan_unmatched_backwards(flp_plan *plan, int64_t *count);
 
 /* ---- linear_logp -------------------------------------------------------------------------------------------- */
@@ -228,17 +231,18 @@ typedef enum {
     FLP_PRECISION_EXACT   /* fp32 inputs by fp32 multiply-add, no tensor cores */
 } flp_precision;
 
-/* What is asked, without data. Zero it, then set what differs.
+/* Log-probabilities of targets, from hidden states and the weight of a language model's head. Zero the problem, then set the fields that differ.
  *
  *     z[i][v] = softcap(sum_d hidden[i][d] weight[v][d] + bias[v]) / temperature[i],  softcap(z) = c tanh(z / c)
  *     lse[i]  = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i],   argmax[i] = first v of the largest z
  *     entropy[i] = -sum_v p[i][v] log(p[i][v]),  p[i][v] = exp(z[i][v] - lse[i])
  *
- * On GPU paths a finite z beyond +-2.35e38, for whose z log2(e) fp32 has no room, counts as that in the sum; logp has the target's own.
+ * GPU paths sum in fp32 with z log2(e). A finite z with |z| > 2.35e38 would overflow there, so it enters the sum as +-2.35e38; logp uses the target's
+ * exact z.
  *
- * A problem may be a shard of the vocabulary: entries vocab_first .. vocab_first + vocab - 1 of vocab_total, whose weight and bias it has. The call then
- * leaves args.partials for flp_linear_logp_merge, which says more.
- * One canonical string: flp_linear_logp_problem_format. */
+ * A problem may be a shard of the vocabulary: entries vocab_first .. vocab_first + vocab - 1 of vocab_total, with their weight and bias. The call then writes
+ * args.partials for flp_linear_logp_merge.
+ * Each problem has one canonical string: flp_linear_logp_problem_format. */
 typedef struct {
     flp_dtype dtype; /* of hidden and weight: FLP_BF16, FLP_F16 or FLP_F32 */
     int64_t rows;    /* the largest N that will be executed; >= 0 */
@@ -247,44 +251,45 @@ typedef struct {
     flp_weight_layout weight_layout;
     int64_t hidden_stride;  /* elements from row to row of hidden; 0: D */
     int64_t weight_stride;  /* elements from row to row of weight; 0: D for [V, D], V for [D, V] */
-    int pointer_alignment;  /* bytes that hidden and weight are aligned to; 0: 16. Less: the portable path */
+    int pointer_alignment;  /* bytes to which hidden and weight are aligned; 0: 16. Less than 16: the portable path */
     flp_dtype bias_dtype;   /* FLP_NONE: no bias; else FLP_BF16, FLP_F16, FLP_F32 */
     flp_dtype target_dtype; /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
     double softcap;         /* c > 0; 0: none */
     int argmax;             /* 1: args.argmax is written */
     int entropy;            /* 1: args.entropy is written; the other outputs keep their bits */
     flp_precision precision;
-    flp_backend backend; /* AUTO: sm_90a, then portable, then CPU; another: that or FLP_NO_VARIANT */
-    int64_t vocab_first; /* of a shard: the id of its first entry; else 0 */
-    int64_t vocab_total; /* of a shard: V of all of them, vocab_first + vocab .. 2^31 - 1; vocab may be 0 then, and weight and bias NULL. 0: no shard */
+    flp_backend backend; /* AUTO: the first that fits of sm_90a, portable, CPU; another value: that path, or FLP_NO_VARIANT */
+    int64_t vocab_first; /* a shard's first vocabulary entry; else 0 */
+    int64_t vocab_total; /* the V of all shards together, vocab_first + vocab .. 2^31 - 1. A shard may be empty: vocab is 0, weight and bias are NULL.
+                            0: the problem is no shard */
 } flp_linear_logp_problem;
 
-/* Writes e.g. "linear_logp:bf16:n4096:d2048:v131072" with a 0 byte into text [bytes].
- * FLP_BAD_ARGUMENT: the problem is not acceptable (the message says which field), or bytes is too small. */
+/* Writes the canonical string, for example "linear_logp:bf16:n4096:d2048:v131072", with a 0 byte into text [bytes].
+ * FLP_BAD_ARGUMENT: the problem is not acceptable (the message names the field), or bytes is too small. */
 FLP_INLINE flp_status flp_linear_logp_problem_format(const flp_linear_logp_problem *problem, char *text, size_t bytes);
 
-/* The inverse. FLP_BAD_ARGUMENT: which part of text, and what was wanted. */
+/* Reads a canonical string. FLP_BAD_ARGUMENT: the message names the part of text and what was wanted. */
 FLP_INLINE flp_status flp_linear_logp_problem_parse(const char *text, flp_linear_logp_problem *problem);
 
-/* Chooses the path, gets the kernels (memory, disk, else NVRTC) and loads them into the CUDA context that is current
- * in this thread. The plan is freed with flp_plan_destroy, before its context.
- * FLP_BAD_ARGUMENT, FLP_NO_VARIANT, FLP_WRONG_CONTEXT (a GPU path was asked for and no CUDA context is current),
- * FLP_NO_NVRTC, FLP_COMPILE_FAILED, FLP_CAPTURING, FLP_CUDA_FAILED, FLP_OUT_OF_MEMORY. Nothing is left behind. */
+/* Chooses the path, obtains the kernels (from memory, from disk, or by NVRTC) and loads them into the CUDA context that is current in this
+ * thread. Destroy the plan with flp_plan_destroy, before its context.
+ * FLP_BAD_ARGUMENT, FLP_NO_VARIANT, FLP_WRONG_CONTEXT (a GPU path was requested and no CUDA context is current), FLP_NO_NVRTC, FLP_COMPILE_FAILED,
+ * FLP_CAPTURING, FLP_CUDA_FAILED, FLP_OUT_OF_MEMORY. After a failure nothing is left behind, and *plan is NULL. */
 FLP_INLINE flp_status flp_linear_logp_plan_create(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan);
 
-/* On a GPU path every pointer is a device pointer (of the plan's CUDA context) and borrowed until the stream has
- * passed the call; on the CPU path a host pointer, borrowed during the call. Zero it, then set. */
+/* On a GPU path every pointer is a device pointer of the plan's CUDA context, borrowed until the stream has passed the call. On the CPU path
+ * it is a host pointer, borrowed during the call. Zero it, then set the fields. */
 typedef struct {
     int64_t rows;                 /* N, 0 .. problem.rows */
     const void *hidden;           /* [N, D] */
     const void *weight;           /* [V, D] or [D, V] */
-    const void *bias;             /* [V]; NULL where bias_dtype is FLP_NONE */
+    const void *bias;             /* [V]; NULL if bias_dtype is FLP_NONE */
     const void *target;           /* [N] */
-    int64_t ignore_index;         /* with FLP_IGNORE_INDEX in flags: a row with this target is ignored and gives logp 0 (the other
-                                       outputs are written as usual). Without it: 0, and no row is ignored */
+    int64_t ignore_index;         /* with FLP_IGNORE_INDEX in flags: a row with this target is ignored: its logp is 0, and its other
+                                       outputs are written as usual. Without the flag: 0 */
     unsigned flags;               /* flp_execute_flags */
     double temperature;           /* 2^-64 .. 2^64; 0: 1 */
-    const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature. Outside 2^-64 .. 2^64 it counts as the nearest of them */
+    const float *row_temperature; /* [N] f32, > 0, instead of temperature, or NULL. A value outside 2^-64 .. 2^64 is clamped to that range */
     float *logp;                  /* [N] f32 */
     float *lse;                   /* [N] f32 or NULL */
     float *entropy;               /* [N] f32 or NULL, in nats; needs problem.entropy */
@@ -292,75 +297,74 @@ typedef struct {
     void *workspace;              /* device memory, 256-byte aligned; NULL: the context's shared scratch */
     size_t workspace_bytes;
     void *stream;    /* CUstream; NULL: the legacy default stream */
-    float *partials; /* [N, FLP_PARTIAL_FLOATS] f32 of a shard, whose logp, lse, entropy and argmax are NULL; else NULL */
+    float *partials; /* a shard's [N, FLP_PARTIAL_FLOATS] f32, with logp, lse, entropy and argmax NULL; else NULL */
 } flp_linear_logp_args;
 
-/* Computes logp (and lse, entropy, argmax). GPU path: enqueues on the stream and returns; allocates nothing when a workspace is
- * passed; may be captured. CPU path: done on return.
- * A target that is neither ignored nor in 0 .. V - 1 makes its row NaN; see flp_plan_target_errors. In an ignored
- * row logp is 0 whatever hidden holds; lse, entropy and argmax are those of its hidden. A NaN or +inf logit makes its row's
- * logp, lse and entropy NaN.
- * logp has a relative error of at most 2e-6 beyond what rounding the logits to fp32 costs, however likely the target is; the difference of the
- * target's logit and lse does not. lse and entropy are summed up around the target too: their last bits depend on it.
- * FLP_BAD_ARGUMENT names the argument; FLP_BAD_TARGET the row and value; then nothing has been enqueued. */
+/* Computes logp (and lse, entropy, argmax). On a GPU path the call enqueues its work on the stream and returns; with a workspace it allocates
+ * nothing; it may be captured. On the CPU path it is complete on return.
+ * Targets: one that is neither ignored nor in 0 .. V - 1 makes its row NaN and is counted (flp_plan_target_errors). In an ignored row logp is 0
+ * whatever hidden holds; lse, entropy and argmax are computed from its hidden. A NaN or +inf logit makes its row's logp, lse and entropy NaN.
+ * Accuracy: beyond the rounding of the logits to fp32, logp has a relative error of at most 2e-6 even if the target is nearly certain; the
+ * difference of the target's logit and lse does not. lse and entropy are summed relative to the target, so their last bits depend on it.
+ * FLP_BAD_ARGUMENT names the argument, FLP_BAD_TARGET the row and its target. Then nothing was enqueued. */
 FLP_INLINE flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args);
 
-/* Plan and execute in one call: the context keeps the plan of each problem (rows rounded up to its bucket), and a known
- * one is found without lock, allocation or system call. problem.rows and problem.pointer_alignment are ignored: both are
- * taken from args. Errors as flp_linear_logp_plan_create and flp_linear_logp_execute; a problem that is new while its
- * stream is captured is FLP_CAPTURING: call flp_linear_logp_prepare first. */
+/* Plans and executes in one call. The context keeps the plan of each problem, with rows rounded up to a bucket, and finds a known one without
+ * lock, allocation or system call. problem.rows and problem.pointer_alignment are ignored: both are taken from args. Errors as
+ * flp_linear_logp_plan_create and flp_linear_logp_execute. FLP_CAPTURING: the problem is new and its stream is being captured; call
+ * flp_linear_logp_prepare first. */
 FLP_INLINE flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
 
-/* Makes the plans that flp_linear_logp would for any N up to problem.rows, and reserves the shared scratch of stream, until
+/* Makes the plans that flp_linear_logp needs for any N up to problem.rows, and reserves scratch for the stream until
  * flp_context_release_scratch. */
 FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
 
 /* ---- linear_logp over shards of the vocabulary --------------------------------------------------------------- */
 
-/* A shard leaves its part of each row's statistics, and the parts of all shards together make the row:
+/* A shard of the vocabulary writes its part of each row's statistics, eight numbers a row, and flp_linear_logp_merge combines the parts of all shards:
  *
- *     float: offset        k, an integer, in the logarithm to base 2; -inf: the shard has no entry, or none but -inf
- *            sum           sum_v 2^(z2[v] - k) of all entries v but the target, z2 = z log2(e)
- *            target        softcap(logit) of the target where that lies in the shard, else -inf
- *            scale         what makes it z2, log2(e) / temperature; 0: the target lies in another shard, or the row has none
- *            moment        sum_v (z2[v] - k) 2^(z2[v] - k), where the problem has entropy
- *            largest       the largest logit before softcap, where the problem has argmax,
- *     int32: largest_index and its entry's id in the whole vocabulary, the smallest
+ *     float: offset        k, an integer exponent of 2; -inf: all the shard's logits are -inf, or it has none
+ *            sum           sum_v 2^(z2[v] - k) over all entries v but the target, with z2 = z log2(e)
+ *            target        softcap(logit) of the target if it lies in the shard, else -inf
+ *            scale         the factor from target to z2, log2(e) / temperature; 0: the target lies in another shard, or the row has none
+ *            moment        sum_v (z2[v] - k) 2^(z2[v] - k), if the problem has entropy
+ *            largest       the largest logit before softcap, if the problem has argmax
+ *     int32: largest_index the smallest entry of the whole vocabulary with that logit
  *     float: logit_sum     0
  *
- * They are the rows' alone: each transport serves (an all-gather of N x 32 bytes). Targets are ids of the whole vocabulary. */
+ * How the parts are exchanged is up to the caller: an all-gather of N x 32 bytes does. Targets are entries of the whole vocabulary. */
 enum { FLP_PARTIAL_FLOATS = 8 };
 
 /* Pointers as flp_linear_logp_args'. Zero it, then set. */
 typedef struct {
     int64_t rows;          /* N, 0 .. problem.rows */
-    int ranks;             /* shards, 1 or more: all that the vocabulary is cut into, each once */
+    int ranks;             /* the number of shards, 1 or more; together they are the whole vocabulary */
     unsigned flags;        /* flp_execute_flags */
     const float *partials; /* [ranks, N, FLP_PARTIAL_FLOATS] */
-    const void *target;    /* [N], as the shards had it */
+    const void *target;    /* [N], the same as in the shards' calls */
     int64_t ignore_index;  /* as linear_logp's */
-    float *logp;           /* [N] f32, each of these four NULL where it is not wanted */
+    float *logp;           /* [N] f32; each of the four results may be NULL */
     float *lse;
     float *entropy;  /* needs problem.entropy */
     int32_t *argmax; /* needs problem.argmax */
     void *stream;
 } flp_linear_logp_merge_args;
 
-/* logp, lse, entropy and argmax of the whole vocabulary's rows, from the parts of all shards. problem: that of any shard, vocab_first, vocab and weight_stride
- * do not matter; it is prepared by flp_linear_logp_prepare. The parts are merged in the order in which they lie: equal parts in equal order give equal
- * bits, and those depend on where the vocabulary is cut. A value is that of the call without shards but for the rounding of parts to fp32. A z of which
- * z log2(e) is beyond +-2^23 is rounded to fp32 as such.
- * A target that is neither ignored nor in 0 .. vocab_total - 1 makes its row NaN, and is counted here (flp_plan_target_errors), not by the shards; one that
- * no shard has makes it NaN too.
- * Errors as flp_linear_logp; FLP_BAD_ARGUMENT too: the problem is no shard. */
+/* Computes logp, lse, entropy and argmax over the whole vocabulary from the parts of all shards. problem: any shard's; its vocab_first, vocab and
+ * weight_stride are not used. flp_linear_logp_prepare prepares it.
+ * Parts are merged in the order of the array: the same parts in the same order give the same bits, which depend on where the vocabulary was cut. Values are
+ * those of the call without shards, except that the parts are rounded to fp32. A z with |z log2(e)| > 2^23 is itself rounded to fp32.
+ * A target that is neither ignored nor in 0 .. vocab_total - 1 makes its row NaN and is counted here (flp_plan_target_errors), not by the shards. A target
+ * that lies in no shard makes its row NaN, too.
+ * Errors as flp_linear_logp; also FLP_BAD_ARGUMENT if the problem is no shard. */
 FLP_INLINE flp_status flp_linear_logp_merge(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_merge_args *args);
 
-/* By a plan of a shard, of linear_logp. */
+/* The same with a plan of linear_logp for a shard. */
 FLP_INLINE flp_status flp_linear_logp_execute_merge(flp_plan *plan, const flp_linear_logp_merge_args *args);
 
 /* ---- linear_logp_backward ----------------------------------------------------------------------------------- */
 
-/* Gradients that are added to what stands there, in fp32 before their one rounding. */
+/* Gradients that are added to what their arrays hold. The sum is formed in fp32 and rounded once. */
 typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUMULATE_BIAS = 4u } flp_accumulate;
 
 /* The gradients of a loss by linear_logp's hidden, weight and bias, from its gradients by logp, lse and entropy:
@@ -369,86 +373,92 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  *     dlogit[i][v] = a[i][v] / temperature[i] (1 - (softcap(logit) / c)^2),   p[i][v] = exp(z[i][v] - lse[i])
  *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
  *
- * The logits are computed anew. On a GPU path, and on a CPU that multiplies bf16 (AVX512_BF16) for bf16, dlogit but the target's is rounded to the
- * dtype of the inputs (fp16: scaled by a power of two first; what lies below 2^-28 of the call's largest finite upstream gradient loses digits). Sums are in
- * fp32, each gradient is rounded once, and all repeat bit for bit; a row of grad_hidden depends neither on N nor on other rows. With logits of 1e5 and
- * more the fp32 lse is too coarse for p: there a plan with its forward, or linear_cross_entropy, hands over more.
+ * The logits are computed again. dlogit, except at the target, is rounded to the inputs' dtype on GPU paths, and for bf16 on CPUs that multiply bf16
+ * (AVX512_BF16). In fp16 it is first scaled by a power of two; what is below 2^-28 of the call's largest finite upstream gradient loses digits. Sums are in
+ * fp32 and each gradient is rounded once. All results repeat bit for bit, and a row of grad_hidden depends neither on N nor on other rows. For logits of
+ * 1e5 and more lse in fp32 is too coarse to give p: use a plan with its forward, or linear_cross_entropy, which pass on more digits.
  *
- * A shard of the vocabulary (forward.vocab_total) takes lse, logp and entropy of the merged rows. Its grad_hidden is the shard's part, which summed up over
- * the shards is the whole (as FLP_F32 it loses nothing to that); grad_weight and grad_bias are those of its entries. */
+ * A shard of the vocabulary (forward.vocab_total) takes lse, logp and entropy of the merged rows. Its grad_hidden is the shard's part of a sum over all
+ * shards (FLP_F32 loses nothing in that sum); its grad_weight and grad_bias are those of its own entries.
+ *
+ * memory_budget is an upper bound, in bytes, of the whole workspace for problem.rows rows (in a call without a plan: for N rounded up to its bucket),
+ * including the forward's part with with_forward. GPU paths never exceed it. More memory saves flops. A budget that is too small is FLP_BAD_ARGUMENT, whose
+ * message has the smallest that is accepted. With 0 the library chooses: at D 4096 at most 265 MiB for each 8192 rows; linear_cross_entropy takes up to 1.75
+ * times as much for more than 2 D rows. A grad_hidden in another dtype than hidden's takes N x D elements of hidden's dtype besides, and grad_hidden alone
+ * takes up to 256 MiB for any N.
+ *
+ * grad_filter_eps > 0 leaves out, on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| except the targets' is smaller. They take no
+ * part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); derivatives by the targets' logits always count. An element of
+ * grad_hidden is then off by less than eps times the sum of |weight| over the entries that its row leaves out, and one of grad_weight likewise with
+ * |hidden|. A row's bits depend on the block that it is in, and no exponentials are saved. 0: nothing is left out. */
 typedef struct {
-    flp_linear_logp_problem forward;               /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
-                                          counts for grad_hidden and grad_weight too; as an element of dtype it is enough for smaller ones
-                                          of theirs at any of their addresses */
-    flp_dtype grad_hidden, grad_weight, grad_bias; /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not wanted. At least one is */
+    flp_linear_logp_problem forward;               /* linear_logp's problem, with argmax and entropy 0. pointer_alignment holds for grad_hidden and
+                                          grad_weight too; the size of one element of dtype allows any address of gradients with smaller elements */
+    flp_dtype grad_hidden, grad_weight, grad_bias; /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not computed. At least one is not FLP_NONE */
     int64_t grad_hidden_stride;                    /* elements from row to row; 0: hidden's */
-    int64_t grad_weight_stride;                    /* 0: weight's. grad_weight lies as weight; behind the real vocabulary it is left alone */
+    int64_t grad_weight_stride;                    /* 0: weight's. grad_weight has weight's layout; padding after the real vocabulary is not written */
     unsigned accumulate;                           /* flp_accumulate */
-    int g_lse, g_entropy;                          /* 1: args brings it */
-    int with_forward;                              /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
-    int64_t memory_budget;                         /* bytes of the whole workspace, that of with_forward included, which a GPU path never exceeds for
-                                          problem.rows (without a plan: for N rounded up to its bucket): more memory, fewer flops.
-                                          0: at most 265 MiB at N 8192, D 4096, in proportion to N; from 2 D rows on up to 1.4
-                                          times that. FLP_BAD_ARGUMENT says the least, which is enough */
-    double grad_filter_eps; /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| but the targets' is below
-                                          it take no part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); the derivatives
-                                          by the targets' logits always do. An element of grad_hidden is off
-                                          by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
-                                          |hidden|. A row's bits then depend on its block. No exponentials are saved. 0: nothing is passed over */
+    int g_lse, g_entropy;                          /* 1: args has it */
+    int with_forward;                              /* 1: the plan can also run linear_logp before: flp_linear_logp_backward_execute_forward */
+    int64_t memory_budget;                         /* bytes, or 0: see above */
+    double grad_filter_eps;                        /* > 0, or 0: see above */
 } flp_linear_logp_backward_problem;
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
 typedef struct {
-    int64_t rows;                                /* N, 0 .. problem.rows; 0 writes grad_weight and grad_bias (zeros) all the same */
+    int64_t rows;                                /* N, 0 .. problem.rows; with 0 rows grad_weight and grad_bias are written as zeros */
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
-    int64_t ignore_index; /* with FLP_IGNORE_INDEX: a row with this target has no part in any gradient, whatever its hidden, g_logp, g_lse
+    int64_t ignore_index;                        /* with FLP_IGNORE_INDEX: a row with this target contributes to no gradient, whatever its hidden, g_logp, g_lse
                                        and g_entropy hold; its row of grad_hidden is 0 */
-    unsigned flags;       /* flp_execute_flags */
-    double temperature;   /* linear_logp's, as row_temperature */
+    unsigned flags;                              /* flp_execute_flags */
+    double temperature;                          /* linear_logp's, as row_temperature */
     const float *row_temperature;
     const float *lse;               /* [N] f32: linear_logp's */
-    const float *entropy;           /* [N] f32: linear_logp's, where problem.g_entropy is 1; else NULL */
+    const float *entropy;           /* [N] f32: linear_logp's, if problem.g_entropy is 1; else NULL */
     const float *g_logp;            /* [N] f32 */
-    const float *g_lse, *g_entropy; /* [N] f32; NULL where the problem's are 0 */
-    void *grad_hidden;              /* [N, D]; NULL where not wanted, as the next two */
-    void *grad_weight;              /* [V, D] or [D, V], as weight. On a GPU path, [V, D] in one piece that is not added to is scratch until its
-                                       rows are written */
+    const float *g_lse, *g_entropy; /* [N] f32; NULL if the problem's field is 0 */
+    void *grad_hidden;              /* [N, D]; NULL if the problem's dtype is FLP_NONE, as the next two */
+    void *grad_weight;              /* [V, D] or [D, V], as weight. On a GPU path a contiguous [V, D] that is not accumulated serves as scratch until
+                                       its rows are written */
     void *grad_bias;                /* [V] */
-    void *workspace;                /* as linear_logp's, as the rest */
+    void *workspace;                /* this field and the next two as linear_logp's */
     size_t workspace_bytes;
     void *stream;
-    const float *logp;            /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit keeps its digits however likely
-                                       the target is (1 - p is taken from logp); without, it loses those that 1 - p loses */
-    void *grad_hidden_event;      /* CUevent, or NULL. On a GPU path it is recorded on the stream behind grad_hidden, which may then be exchanged on another
-                                       stream: before the last of grad_weight's products and grad_bias, where grad_hidden has a dtype other than hidden's, no
-                                       exponentials are saved and nothing is filtered, else behind all of them. No bit depends on it */
-    int64_t multiprocessors_left; /* 0 or more: where that product follows the event, it leaves so many multiprocessors to the exchange */
+    const float *logp;            /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit is accurate however likely the target
+                                       is, because 1 - p is computed from logp; without it 1 - p loses digits */
+    void *grad_hidden_event;      /* CUevent, or NULL. GPU paths record it on the stream once grad_hidden is complete, so that another stream can exchange
+                                       grad_hidden. It comes before grad_weight's last product and grad_bias if grad_hidden's dtype differs from hidden's,
+                                       no exponentials are saved and no filter is set; otherwise after all of them. It changes no bits */
+    int64_t multiprocessors_left; /* 0 or more: how many multiprocessors that last product leaves free for the exchange, if it follows the event */
 } flp_linear_logp_backward_args;
 
 FLP_INLINE flp_status flp_linear_logp_backward_problem_format(const flp_linear_logp_backward_problem *problem, char *text, size_t bytes);
 FLP_INLINE flp_status flp_linear_logp_backward_problem_parse(const char *text, flp_linear_logp_backward_problem *problem);
 
-/* On a GPU that has no kernels for it, a problem of FLP_BACKEND_AUTO is FLP_NO_VARIANT: the CPU path would read host memory. */
+/* On a GPU without kernels for the problem, FLP_BACKEND_AUTO is FLP_NO_VARIANT, not the CPU path, which would read host memory. */
 FLP_INLINE flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem, flp_plan **plan);
 
-/* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does (flp_plan_target_errors), and its row
- * treated as an ignored one. */
+/* A target that is neither ignored nor in 0 .. V - 1 is counted (flp_plan_target_errors), and its row is treated as an ignored one. */
 FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
 
-/* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature,
- * flags and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows are valid, so
- * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
- * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. Where
- * grad_hidden alone is wanted and logits may be left, the forward computes its products too, if there is room for [N, D] in fp32 and the logits of 512 rows
- * (by default, up to V 262144), and the backward none. Where logits are left, a row whose derivatives times hidden are beyond bf16's range may make
- * grad_weight NaN. lse is wanted, entropy where g_entropy is 1, else it is NULL; argmax is NULL.
- * lse and entropy are 0 in rows that are ignored or whose target is bad. The workspace is the caller's, on the CPU path too.
+/* Runs linear_logp with a plan whose problem has with_forward = 1.
  *
- * Each backward takes one forward: it uses up what this one left, so that a second backward needs another forward. The forward leaves a mark in
- * the workspace, of this plan, the rows, ignore_index and temperature, and the backward takes it away. Where there is none, on a GPU path all
- * gradients are NaN and flp_plan_unmatched_backwards counts it; nothing outside of the arrays is read or written, whatever the workspace
- * holds. On the CPU path it is FLP_BAD_ARGUMENT. The two may be captured in one CUDA graph or in two, and replayed in turn.
- * Errors as flp_linear_logp_execute; FLP_BAD_ARGUMENT too: the plan has no forward, or there is no workspace. */
+ * Order: call flp_linear_logp_backward_execute next, with the same rows, hidden, weight, bias, target, ignore_index, temperature, flags and workspace. A
+ * forward serves one backward. Both may be captured, in one CUDA graph or in two that are replayed in turn.
+ *
+ * Memory: the workspace is the caller's, on the CPU path too, and must not be changed between the two calls. It tells the backward which rows are valid,
+ * so that ignored rows cost nothing in either call.
+ *
+ * What is saved: as far as memory_budget has room, the workspace also keeps exponentials of the logits, so that the backward does not compute those logits
+ * again: under the conditions of linear_cross_entropy, and if g_entropy is 0. With room for [N, V] and [N, D] in bf16 and 4 KiB a row no logit is computed
+ * again. If grad_hidden is the only gradient, the forward computes its product, too, chunk of rows by chunk of rows, given room for [N, D] in fp32 and the
+ * exponentials of 512 rows (by default up to V 262144). A row whose derivatives times hidden exceed bf16's range may then make grad_weight NaN.
+ *
+ * args: lse is required, entropy if g_entropy is 1, else it is NULL; argmax is NULL. lse and entropy are 0 in rows that are ignored or whose target is bad.
+ *
+ * Errors as flp_linear_logp_execute; also FLP_BAD_ARGUMENT if the plan has no forward or there is no workspace. If the backward finds no forward of this plan
+ * in its workspace, with the same rows, ignore_index and temperature, a GPU path writes NaN gradients and counts it (flp_plan_unmatched_backwards), and the
+ * CPU path returns FLP_BAD_ARGUMENT. Nothing outside of the arrays is read or written, whatever the workspace holds. */
 FLP_INLINE flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args);
 
 FLP_INLINE flp_status flp_linear_logp_backward(flp_context *context, const flp_linear_logp_backward_problem *problem,
@@ -457,84 +467,84 @@ FLP_INLINE flp_status flp_linear_logp_backward_prepare(flp_context *context, con
 
 /* ---- linear_logp over the ranks of an NCCL communicator ------------------------------------------------------- */
 
-/* A rank of an NCCL communicator (the caller's, which it keeps) whose ranks have a shard of the vocabulary each. NCCL is the libnccl.so.2 that the
- * process has loaded. It belongs to the CUDA context that is current here. As with a communicator, one thread at a time calls with it, and all ranks call the
- * same, in one order. */
+/* One rank of the caller's NCCL communicator, in which each rank has a shard of the vocabulary. NCCL is the libnccl.so.2 that the process has loaded.
+ * The ranks belong to the CUDA context that is current in flp_ranks_create. As with a communicator, only one thread at a time may use them, and all
+ * ranks make the same calls in the same order. */
 typedef struct flp_ranks flp_ranks;
 
-/* communicator: ncclComm_t. The ranks are freed with flp_ranks_destroy, before their context and communicator.
- * FLP_BAD_ARGUMENT: one of the three is NULL. FLP_NCCL_FAILED, FLP_NO_DRIVER, FLP_WRONG_CONTEXT, FLP_OUT_OF_MEMORY. */
+/* communicator: ncclComm_t, which stays the caller's. Destroy the ranks with flp_ranks_destroy, before their context and communicator.
+ * FLP_BAD_ARGUMENT: an argument is NULL. FLP_NCCL_FAILED, FLP_NO_DRIVER, FLP_WRONG_CONTEXT, FLP_OUT_OF_MEMORY. */
 FLP_API flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks **ranks);
 FLP_API void flp_ranks_destroy(flp_ranks *ranks); /* NULL is allowed */
 
-/* Registers memory of the caller's that calls exchange (grad_hidden, partials) with the communicator, so that NCCL may read it in place (ncclCommRegister, NCCL
- * 2.19); an NCCL without that is asked nothing. All ranks do it alike. It is taken back, before the memory is freed, by flp_ranks_unregister, or by
- * flp_ranks_destroy. Of memory that is not registered, unregister does nothing.
- * FLP_BAD_ARGUMENT: NULL, no bytes, or memory that begins where registered one does. FLP_NCCL_FAILED, FLP_OUT_OF_MEMORY. */
+/* Registers memory that calls exchange (grad_hidden, partials) with the communicator, so that NCCL can read it in place (ncclCommRegister, from NCCL
+ * 2.19 on; older ones do without). All ranks must do the same. flp_ranks_unregister, or flp_ranks_destroy, ends the registration; do it before the
+ * memory is freed. Unregistering memory that is not registered does nothing.
+ * FLP_BAD_ARGUMENT: an argument is NULL, bytes is 0, or memory of this address is registered already. FLP_NCCL_FAILED, FLP_OUT_OF_MEMORY. */
 FLP_API flp_status flp_ranks_register(flp_ranks *ranks, void *memory, size_t bytes);
 FLP_API flp_status flp_ranks_unregister(flp_ranks *ranks, void *memory);
 
-/* linear_logp of the whole vocabulary, on every rank: the shard's call, an all-gather of partials (N x 32 bytes a rank) and the merge, on the stream.
- * problem: this rank's shard. args: linear_logp's, of which hidden and target are the same on all ranks (a sequence-parallel caller gathers hidden before);
- * partials is [ranks, N, FLP_PARTIAL_FLOATS], scratch of the call, and logp, lse, entropy and argmax are written, each of them NULL where it is not wanted.
- * All ranks get the same bits.
+/* linear_logp over the whole vocabulary, on every rank: the shard's call, an all-gather of the parts (N x 32 bytes a rank) and the merge, all on the stream.
+ * problem: this rank's shard. args: linear_logp's. hidden and target are the same on all ranks; a sequence-parallel caller gathers hidden before. partials is
+ * [ranks, N, FLP_PARTIAL_FLOATS], scratch of the call. logp, lse, entropy and argmax are written; each may be NULL. All ranks get the same bits.
  *
- * Ranks that disagree (in N, D, vocab_total, dtype, softcap, argmax, entropy, bias, temperature, ignore_index, or on which entries are whose), or of which
- * one is refused its own part, get FLP_BAD_ARGUMENT on every rank at the first call of such a problem: that one waits for the stream, and cannot be
- * captured. Later calls, with whatever N, which is again the same on all ranks, compare nothing and can: an exchange is of N's size, and
- * ranks of which one has another N wait for each other. With FLP_CHECK_TARGETS in flags, on all ranks, each call compares all of this, N too.
- * FLP_NCCL_FAILED names NCCL's call. */
+ * Agreement: the first call of a problem compares the ranks' N, D, vocab_total, dtype, softcap, argmax, entropy, bias, temperature, ignore_index and shard
+ * bounds. If they differ, or one rank refuses its own arguments, every rank gets FLP_BAD_ARGUMENT. This first call waits for the stream and cannot be
+ * captured. Later calls compare nothing and can be captured. N may change from call to call, but must be equal on all ranks: if it is not, they wait for each
+ * other for ever. With FLP_CHECK_TARGETS in flags on all ranks every call compares everything.
+ * FLP_NCCL_FAILED names the NCCL call. */
 FLP_INLINE flp_status flp_linear_logp_sharded(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
 
-/* Its backward likewise, from the merged lse, logp and entropy: the shard's gradients, then grad_hidden (FLP_F32, rows without gaps, not added to) summed up
- * over the ranks by an all-reduce in its place, on a stream of the ranks' own beside the last of grad_weight's products; the stream waits for it. grad_weight
- * and grad_bias are the shard's. args.grad_hidden_event is NULL: the call has its own. */
+/* The backward of the same, from the merged lse, logp and entropy: the shard's gradients, then an all-reduce of grad_hidden in place, on a stream of the
+ * ranks' own, beside grad_weight's last product; the caller's stream waits for it. grad_hidden is FLP_F32, contiguous and not accumulated. grad_weight
+ * and grad_bias are those of the shard's entries. args.grad_hidden_event is NULL, because the call uses its own. */
 FLP_INLINE flp_status flp_linear_logp_backward_sharded(flp_ranks *ranks, const flp_linear_logp_backward_problem *problem,
                                                        const flp_linear_logp_backward_args *args);
 
 /* ---- linear_cross_entropy ----------------------------------------------------------------------------------- */
 
-/* How the rows' losses become the loss. Rows count but for ignored ones; t is token_weights, w class_weights, both 1 where there are none. */
+/* How the loss is made of the rows' losses l. Sums are over all rows that are not ignored; t is token_weights and w is class_weights, 1 where there are
+ * none. */
 typedef enum {
-    FLP_REDUCE_MEAN, /* sum_i t[i] l[i] / sum_i t[i] w[target[i]]; 0 where the divisor is 0 */
+    FLP_REDUCE_MEAN, /* sum_i t[i] l[i] / sum_i t[i] w[target[i]]; 0 if the divisor is 0 */
     FLP_REDUCE_SUM,  /* sum_i t[i] l[i] */
     FLP_REDUCE_NONE  /* t[i] l[i] of each row */
 } flp_reduction;
 
 enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
 
-/* The loss of a language model's head, and in the same call its gradients by hidden, weight and bias. Of each row, with linear_logp's z,
- * logp, lse and p:
+/* The loss of a language model's head and, in the same call, its gradients by hidden, weight and bias. Of each row, with linear_logp's z, logp,
+ * lse and p:
  *
  *     uniform[i] = -sum_v w[v] log(p[i][v]) / V
  *     l[i] = -(1 - label_smoothing) w[target[i]] logp[i] + label_smoothing uniform[i] + lse_square_scale lse[i]^2
  *
- * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. On a GPU path the valid rows (neither
- * ignored nor with a bad target) are packed first, without waiting for the device: the others cost nothing, with gradients or without. */
+ * or what a token loss computes from these. Gradients are rounded as linear_logp_backward's. GPU paths first pack the valid rows (neither ignored
+ * nor with a bad target), without waiting for the device, so that the other rows cost nothing.
+ *
+ * backward.memory_budget bounds the whole workspace, including the forward's and the loss's parts. If no gradient is requested, only the loss is
+ * computed, in a workspace of N x D elements for the packed rows and linear_logp's scratch.
+ *
+ * On a GPU the forward can save exponentials of the logits, so that the gradients do not compute those logits a second time. This takes bf16
+ * inputs and neither softcap, label smoothing, grad_filter_eps nor a token loss that uses entropy or uniform. They are saved
+ *   (a) in the workspace, all of them, if it has room for [N, V] in bf16 and 4 KiB a row; else
+ *   (b) in grad_weight, until its own entries are written, if it is [V, D], contiguous and not accumulated: with a bf16 grad_weight those of about
+ *       V D / N entries; by default, for D >= 1024, of nearly half of V for up to 2 D rows;
+ *   (c) chunk of rows by chunk of rows, at least 512 at a time, if grad_weight, and grad_bias likewise, is not requested or is accumulated in fp32.
+ *       The packed rows take N x D elements besides, unless grad_hidden has hidden's dtype and is not accumulated. By default this is done only if
+ *       grad_hidden is the only gradient and V <= 262144, with 256 MiB of exponentials.
+ * Values then differ within their rounding, and a row whose derivatives times hidden exceed bf16's range, as at a temperature of 2^-64, may make
+ * grad_weight NaN. The CPU path saves fp32 logits of the first rows in as much memory as the budget says (0: 512 MiB), which changes no bits. */
 typedef struct {
-    flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed, in a workspace of
-                                                  N x D elements for the packed rows beside linear_logp's scratch. Else
-                                                  memory_budget is that of the whole workspace, the forward's and the loss' included. On a
-                                                  GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or
-                                                  uniform, room for [N, V] in bf16 and 4 KiB a row saves computing these logits twice.
-                                                  Without it a grad_weight [V, D] that is written, not added to, its rows one behind the
-                                                  other, holds what it can before its own entries are written: in bf16 the exponentials of
-                                                  nearly V D / N entries, by default (from D 1024 on) those of half of V for up to 2 D rows.
-                                                  Where grad_weight is not wanted, or f32 and accumulated (and grad_bias so too or none), room for
-                                                  512 rows or more (by default, where grad_hidden alone is wanted and V is at most 262144, for as
-                                                  many as fit into 256 MiB) saves it too: then the valid rows go through in chunks (beside that they take N x D
-                                                  elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
-                                                  within their rounding, and a row whose derivatives times hidden are beyond bf16's range,
-                                                  as at a temperature of 2^-64, may make grad_weight NaN. The CPU path saves fp32 logits of the first rows in so much memory (0: 512 MiB)
-                                                  and computes these once; no bit shows it. */
+    flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0 */
     flp_reduction reduction;
     int label_smoothing;                        /* 1: args.label_smoothing is used */
     flp_dtype class_weights;                    /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */
     int token_weights;                          /* 1: args.token_weights is used */
     int entropy;                                /* 1: args.entropy is written */
     int reserved;                               /* 0 */
-    char token_loss[FLP_TOKEN_LOSS_NAME_BYTES]; /* "": the above. "policy_gradient", "policy_gradient_kl", or a name that
-                                                   flp_token_loss_define was given */
+    char token_loss[FLP_TOKEN_LOSS_NAME_BYTES]; /* "": the loss above. "policy_gradient", "policy_gradient_kl", or a name that
+                                                   flp_token_loss_define has defined */
 } flp_linear_cross_entropy_problem;
 
 typedef struct {
@@ -549,32 +559,32 @@ typedef struct {
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
 typedef struct {
-    int64_t rows;                                /* N, 0 .. problem.rows; 0 writes the loss, grad_weight and grad_bias (zeros) all the same */
+    int64_t rows;                                /* N, 0 .. problem.rows; with 0 rows the loss, grad_weight and grad_bias are written as zeros */
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
-    int64_t ignore_index; /* with FLP_IGNORE_INDEX: a row with this target has no part in loss or gradients, whatever its inputs hold; with
-                                       FLP_REDUCE_NONE its loss is 0 */
+    int64_t ignore_index; /* with FLP_IGNORE_INDEX: a row with this target contributes to neither loss nor gradients, whatever its inputs hold;
+                                       with FLP_REDUCE_NONE its loss is 0 */
     unsigned flags;       /* flp_execute_flags */
     double temperature;   /* linear_logp's, as row_temperature */
     const float *row_temperature;
-    const void *class_weights;  /* [V], of a shard too that of the whole vocabulary; NULL where the problem's is FLP_NONE */
-    const float *token_weights; /* [N] f32; NULL where the problem's is 0. A row of weight 0 has loss 0 and no derivatives, also where they are infinite */
-    double label_smoothing;     /* 0 .. 1; 0 where the problem's is 0 */
-    double lse_square_scale;    /* z-loss; 0 with a token loss */
-    const flp_token_input *token_inputs; /* [token_input_count] each that the token loss takes, in any order; borrowed during the call */
+    const void *class_weights;           /* [V], for a shard also of the whole vocabulary; NULL if the problem's is FLP_NONE */
+    const float *token_weights;          /* [N] f32; NULL if the problem's is 0. A row of weight 0 has loss 0 and derivatives 0, even if they were infinite */
+    double label_smoothing;              /* 0 .. 1; 0 if the problem's is 0 */
+    double lse_square_scale;             /* z-loss; 0 with a token loss */
+    const flp_token_input *token_inputs; /* [token_input_count] all inputs of the token loss, in any order; borrowed during the call */
     int token_input_count;
-    const flp_token_parameter *token_parameters; /* [token_parameter_count] those that differ from the token loss' defaults */
+    const flp_token_parameter *token_parameters; /* [token_parameter_count] the parameters that differ from the token loss's defaults */
     int token_parameter_count;
     const float *g_loss;         /* f32 [1], [N] with FLP_REDUCE_NONE: the gradient by loss; NULL: 1 */
     float *loss;                 /* f32 [1], [N] with FLP_REDUCE_NONE */
-    float *logp, *lse, *entropy; /* [N] f32 or NULL: linear_logp's, but that lse and entropy are 0 in rows that are ignored or whose target is bad;
+    float *logp, *lse, *entropy; /* [N] f32 or NULL: linear_logp's, except that lse and entropy are 0 in rows that are ignored or whose target is bad;
                                        entropy needs problem.entropy */
     void *grad_hidden, *grad_weight, *grad_bias; /* linear_logp_backward's */
-    void *workspace;                             /* as linear_logp's, as the rest */
+    void *workspace;                             /* this field and the next two as linear_logp's */
     size_t workspace_bytes;
     void *stream;
-    float *partials;         /* of a shard: [N, FLP_PARTIAL_FLOATS] f32, or those of all shards; else NULL */
-    int64_t ranks;           /* of a shard's merge: as flp_linear_logp_merge_args' */
-    void *grad_hidden_event; /* flp_linear_logp_backward_args', as the next */
+    float *partials;         /* for a shard: its [N, FLP_PARTIAL_FLOATS] f32, or in the merge those of all shards; else NULL */
+    int64_t ranks;           /* for a shard's merge: as in flp_linear_logp_merge_args */
+    void *grad_hidden_event; /* this field and the next as in flp_linear_logp_backward_args */
     int64_t multiprocessors_left;
 } flp_linear_cross_entropy_args;
 
@@ -582,44 +592,45 @@ typedef struct {
 FLP_INLINE flp_status flp_linear_cross_entropy_problem_format(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes);
 FLP_INLINE flp_status flp_linear_cross_entropy_problem_parse(const char *text, flp_linear_cross_entropy_problem *problem);
 
-/* As flp_linear_logp_backward_plan_create. FLP_BAD_ARGUMENT too: the context knows no token loss of that name. */
+/* As flp_linear_logp_backward_plan_create; also FLP_BAD_ARGUMENT if the context knows no token loss of that name. */
 FLP_INLINE flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem, flp_plan **plan);
 
-/* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does; it makes its row's loss NaN, and with it the mean
- * or the sum, and has no part in the gradients or the mean's divisor. */
+/* A target that is neither ignored nor in 0 .. V - 1 is counted (flp_plan_target_errors). It makes its row's loss NaN, and with it the mean or the
+ * sum; it contributes neither to the gradients nor to the mean's divisor. */
 FLP_INLINE flp_status flp_linear_cross_entropy_execute(flp_plan *plan, const flp_linear_cross_entropy_args *args);
 FLP_INLINE flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *problem,
                                                const flp_linear_cross_entropy_args *args);
 FLP_INLINE flp_status flp_linear_cross_entropy_prepare(flp_context *context, const flp_linear_cross_entropy_problem *problem, void *stream);
 
-/* Over shards of the vocabulary (problem.backward.forward.vocab_total), in two calls of the same problem with the same args, around the caller's exchange;
- * flp_linear_cross_entropy itself refuses a shard, flp_linear_cross_entropy_prepare prepares both.
+/* linear_cross_entropy over shards of the vocabulary (problem.backward.forward.vocab_total) takes two calls with the same problem and args, with the caller's
+ * exchange between them. flp_linear_cross_entropy itself refuses a shard; flp_linear_cross_entropy_prepare prepares both calls.
  *
- * First args.partials [N, FLP_PARTIAL_FLOATS], as linear_logp's shards leave them, with logit_sum = sum_v w[v] z[v] of the shard's entries where the loss
- * takes uniform (label smoothing), and the moment where it takes entropy or the problem's entropy is 1. Of the arguments, it looks at those that
- * linear_logp has and at class_weights. Of rows that do not count they hold nothing of use. Bad targets are counted by the merge. */
+ * The first call writes args.partials [N, FLP_PARTIAL_FLOATS] as linear_logp does for a shard. logit_sum is sum_v w[v] z[v] over the shard's entries if
+ * the loss uses uniform (label smoothing); moment is written if the loss uses entropy or the problem's entropy is 1. The call reads linear_logp's
+ * arguments and class_weights only. The parts of rows that are ignored are undefined. Bad targets are counted by the merge. */
 FLP_INLINE flp_status flp_linear_cross_entropy_partials(flp_context *context, const flp_linear_cross_entropy_problem *problem,
                                                         const flp_linear_cross_entropy_args *args);
 FLP_INLINE flp_status flp_linear_cross_entropy_execute_partials(flp_plan *plan, const flp_linear_cross_entropy_args *args);
 
-/* Then, with args.partials [ranks, N, FLP_PARTIAL_FLOATS] of all shards in their order and args.ranks, what flp_linear_cross_entropy gives: loss, logp, lse and
- * entropy, on every rank the same bits, of rows whose V is the whole's; grad_weight and grad_bias of the shard's entries; and of grad_hidden
- * the shard's part, which summed up over the shards is the whole (FLP_F32 loses nothing to that; what it is added to, with FLP_ACCUMULATE_HIDDEN, counts once a
- * shard). mean divides by all rows: they are the same on all ranks. Logits are computed twice, no exponentials are saved. As flp_linear_logp_backward's, the
- * gradients come from the merged rows' fp32 lse, which is too coarse for logits of 1e5 and more. A target that no shard has makes its row's loss NaN.
- * Errors as flp_linear_cross_entropy; FLP_BAD_ARGUMENT too: the problem is no shard, ranks is less than 1. */
+/* The second call reads args.partials [ranks, N, FLP_PARTIAL_FLOATS] of all shards in their order, and args.ranks. It writes loss, logp, lse and entropy
+ * over the whole vocabulary, with the same bits on every rank; grad_weight and grad_bias of the shard's entries; and the shard's part of grad_hidden,
+ * which the caller sums over the shards (FLP_F32 loses nothing in that sum; with FLP_ACCUMULATE_HIDDEN each shard adds to what its array holds).
+ * FLP_REDUCE_MEAN divides by all rows, which are the same on all ranks. Logits are computed twice, and no exponentials are saved. As in
+ * flp_linear_logp_backward the gradients come from the merged lse in fp32, which is too coarse for logits of 1e5 and more. A target that lies in no
+ * shard makes its row's loss NaN.
+ * Errors as flp_linear_cross_entropy; also FLP_BAD_ARGUMENT if the problem is no shard or ranks is less than 1. */
 FLP_INLINE flp_status flp_linear_cross_entropy_merge(flp_context *context, const flp_linear_cross_entropy_problem *problem,
                                                      const flp_linear_cross_entropy_args *args);
 FLP_INLINE flp_status flp_linear_cross_entropy_execute_merge(flp_plan *plan, const flp_linear_cross_entropy_args *args);
 
-/* All of this over the ranks of an NCCL communicator, as flp_linear_logp_sharded: args.partials is [ranks, N, FLP_PARTIAL_FLOATS], scratch of the call, and
- * args.ranks is not looked at. grad_hidden (FLP_F32, rows without gaps, not added to) is summed up over the ranks in its place. The ranks agree on what the
- * loss is, too: a token loss of one's own by what its definition computes. */
+/* Both calls and the exchange over the ranks of an NCCL communicator, as flp_linear_logp_sharded. args.partials is [ranks, N, FLP_PARTIAL_FLOATS],
+ * scratch of the call; args.ranks is not read. grad_hidden (FLP_F32, contiguous, not accumulated) is summed over the ranks in place. The comparison of
+ * the ranks includes the loss: of a token loss that was defined, what its definition computes. */
 FLP_INLINE flp_status flp_linear_cross_entropy_sharded(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem,
                                                        const flp_linear_cross_entropy_args *args);
 
-/* Makes a token loss of the caller's own known to the context, by a name of letters a to z, digits and _, a letter first. The definition is
- * Lua and gives the loss alone; its derivatives follow from it:
+/* Defines a token loss in the context, under a name of letters a to z, digits and _ that begins with a letter. The definition is a text in Lua that
+ * computes the loss only; its derivatives are derived from it:
  *
  *     return {
  *       inputs = { "advantages" },                      -- [N] f32 each, by args.token_inputs; at most 8
@@ -627,24 +638,26 @@ FLP_INLINE flp_status flp_linear_cross_entropy_sharded(flp_ranks *ranks, const f
  *       loss = function(t) return -t.advantages * t.logp - t.entropy_scale * t.entropy end,
  *     }
  *
- * t.logp, t.lse, t.entropy, t.uniform and t.class_weight (of the target) are a row's statistics: what a loss does not use is not computed.
- * There are + - * / and ^ with a whole number, exp, log, min, max, abs, clamp(x, low, high), where(less(a, b), x, y), and detach(x), whose
- * derivative is 0. In place of loss, expression = "-advantages * logp" is its text (or that of statements that end in return), with these names without
- * t. Loss and derivatives take at most 256 operations, and defining one at most 10 million instructions of Lua and 64 MiB. The same name with the
- * same definition again changes nothing; one that was refused leaves its name free.
- * FLP_BAD_ARGUMENT: what is wrong with the definition, or that the name stands for another. FLP_OUT_OF_MEMORY. */
+ * t.logp, t.lse, t.entropy, t.uniform and t.class_weight (of the target) are the row's statistics; those that a loss does not use are not computed.
+ * The operations are + - * /, ^ with a whole number, exp, log, min, max, abs, clamp(x, low, high), where(less(a, b), x, y), and detach(x), whose
+ * derivative is 0. Instead of loss a definition may have expression = "-advantages * logp", the text of an expression or of statements that end in
+ * return, with the same names without t.
+ * Loss and derivatives may take 256 operations, and defining them 10 million instructions of Lua and 64 MiB. Defining the same name with the same
+ * definition again changes nothing. A definition that was refused leaves its name free.
+ * FLP_BAD_ARGUMENT: what is wrong with the definition, or the name has another definition. FLP_OUT_OF_MEMORY. */
 FLP_API flp_status flp_token_loss_define(flp_context *context, const char *name, const char *definition);
 
 /* ---- weighted_sum ------------------------------------------------------------------------------------------- */
 
-/* y[i] = sum_d x[i][d] w[d], in fp32, in an order that depends on D and the dtypes alone: a row's bits depend neither on N, nor on its
- * place or its neighbours, nor on the GPU, nor on the alignment of x. x of any leading shape is [rows, D] with rows the product. */
+/* y[i] = sum_d x[i][d] w[d], summed in fp32 in an order that depends only on D and the dtypes: a row's bits depend neither on N, nor on its place or
+ * its neighbours, nor on the GPU, nor on the alignment of x. An x with more dimensions is [rows, D], with rows the product of the leading ones. */
 typedef struct {
     flp_dtype dtype;       /* of x: FLP_BF16, FLP_F16 or FLP_F32 */
     int64_t rows;          /* the largest N that will be executed; >= 0 */
     int64_t columns;       /* D, 1 .. 2^31 - 1 */
     int64_t x_stride;      /* elements from row to row of x; 0: D */
-    int pointer_alignment; /* bytes that x is aligned to; 0: 16. Less, or such a row stride: narrower loads, which are slower */
+    int pointer_alignment; /* bytes to which x is aligned; 0: 16. A smaller alignment, or a row stride that is no multiple of 16 bytes, makes loads
+                              narrower and slower */
     flp_dtype w_dtype;     /* FLP_NONE: dtype */
     flp_dtype y_dtype;     /* FLP_NONE: dtype */
     flp_backend backend;
@@ -673,22 +686,22 @@ FLP_INLINE flp_status flp_weighted_sum_prepare(flp_context *context, const flp_w
  *
  *     grad_x[i][d] = g[i] w[d],   grad_w[d] = sum_i g[i] x[i][d]
  *
- * x is read once, and only for grad_w. Products and sums are in fp32, each gradient is rounded once, and all repeat bit for bit; the order
- * of grad_w's sums depends on N, D and the dtypes alone. */
+ * x is read once, and only for grad_w. Products and sums are in fp32, and each gradient is rounded once. All results repeat bit for bit; the order of
+ * grad_w's sums depends only on N, D and the dtypes. */
 typedef struct {
-    flp_weighted_sum_problem forward; /* as weighted_sum was given it; y_dtype is g's. pointer_alignment counts for grad_x too */
-    flp_dtype grad_x, grad_w;         /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not wanted. At least one is */
-    int accumulate;                   /* 1: grad_w is added to what stands there, in fp32 before its one rounding */
+    flp_weighted_sum_problem forward; /* weighted_sum's problem; y_dtype is g's dtype. pointer_alignment holds for grad_x too */
+    flp_dtype grad_x, grad_w;         /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not computed. At least one is not FLP_NONE */
+    int accumulate;                   /* 1: grad_w is added to what its array holds, in fp32 before its one rounding */
     int64_t grad_x_stride;            /* elements from row to row; 0: x's */
 } flp_weighted_sum_backward_problem;
 
 typedef struct {
-    int64_t rows;    /* N, 0 .. problem.rows; 0 writes grad_w (zeros) all the same */
+    int64_t rows;    /* N, 0 .. problem.rows; with 0 rows grad_w is written as zeros */
     const void *g;   /* [N] */
-    const void *x;   /* [N, D]; not read, and may be NULL, where grad_w is not wanted */
-    const void *w;   /* [D]; likewise where grad_x is not wanted */
-    void *grad_x;    /* [N, D]; NULL where not wanted. May be x itself, with its stride and dtype; overlaps nothing else */
-    void *grad_w;    /* [D]; NULL where not wanted */
+    const void *x;   /* [N, D]; not read if grad_w is not computed, and may then be NULL */
+    const void *w;   /* [D]; not read if grad_x is not computed, and may then be NULL */
+    void *grad_x;    /* [N, D]; NULL if not computed. May be x itself, with its stride and dtype; overlaps nothing else */
+    void *grad_w;    /* [D]; NULL if not computed */
     void *workspace; /* as linear_logp's */
     size_t workspace_bytes;
     void *stream;
@@ -704,7 +717,7 @@ FLP_INLINE flp_status flp_weighted_sum_backward_prepare(flp_context *context, co
 
 /* ---- logits_logp -------------------------------------------------------------------------------------------- */
 
-/* What linear_logp gives, of logits that are there: one read of them.
+/* What linear_logp computes, from logits that are in memory, which are read once.
  *
  *     z[i][v]    = softcap(logits[i][v]) / temperature[i],    lse[i] = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i]
  *     entropy[i] = -sum_v p[i][v] log p[i][v],  p = softmax(z),    argmax[i] = first v of the largest logit */
@@ -713,7 +726,8 @@ typedef struct {
     int64_t rows;           /* the largest number of rows that will be executed; >= 0 */
     int64_t vocab;          /* V, 1 .. 2^31 - 1: the real vocabulary; a row may be longer */
     int64_t logits_stride;  /* elements from row to row; 0: V */
-    int pointer_alignment;  /* bytes that logits is aligned to; 0: 16. Less, like such a stride, costs speed and no bits */
+    int pointer_alignment;  /* bytes to which logits is aligned; 0: 16. A smaller alignment, or a row stride that is no multiple of 16 bytes, costs
+                               speed and changes no bits */
     flp_dtype target_dtype; /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
     int argmax;             /* 1: args.argmax is written */
     int entropy;            /* 1: args.entropy is written */
@@ -725,19 +739,19 @@ FLP_INLINE flp_status flp_logits_logp_problem_format(const flp_logits_logp_probl
 FLP_INLINE flp_status flp_logits_logp_problem_parse(const char *text, flp_logits_logp_problem *problem);
 FLP_INLINE flp_status flp_logits_logp_plan_create(flp_context *context, const flp_logits_logp_problem *problem, flp_plan **plan);
 
-/* Without row_index, all arrays have `rows` rows. With it, row i of the call is row row_index[i] of logits, target and row_temperature,
- * which have logits_rows rows; results have `rows` rows, or with FLP_SCATTER lie at row_index[i] and leave the others alone. */
+/* Without row_index all arrays have `rows` rows. With it, row i of the call is row row_index[i] of logits, target and row_temperature, which have
+ * logits_rows rows. Results have `rows` rows; with FLP_SCATTER they are stored at row_index[i], and the other rows are not written. */
 typedef struct {
     int64_t rows;                 /* 0 .. problem.rows */
     const void *logits;           /* [N, V] */
     const void *target;           /* [N] */
-    const int64_t *row_index;     /* [rows] or NULL: all. 64 bits, as a search for the valid rows gives them; without repetition */
-    int64_t logits_rows;          /* with row_index: N, 0 .. 2^28. An index outside is as a bad target, and names nothing */
-    int64_t ignore_index;         /* as for linear_logp. Of many rows, an ignored one is not read where only logp is wanted */
+    const int64_t *row_index;     /* [rows], without repetition; NULL: all rows */
+    int64_t logits_rows;          /* with row_index: N, 0 .. 2^28. An index outside is treated as a bad target, and nothing is read or written there */
+    int64_t ignore_index;         /* as for linear_logp. If logp is the only result and rows are many, ignored rows are not read */
     unsigned flags;               /* flp_execute_flags */
     double temperature;           /* 2^-64 .. 2^64; 0: 1 */
     const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature, with the bounds of linear_logp's */
-    float *logp;                  /* f32, each of these four NULL where it is not wanted */
+    float *logp;                  /* f32; each of the four results may be NULL */
     float *lse;
     float *entropy;  /* needs problem.entropy */
     int32_t *argmax; /* needs problem.argmax */
@@ -750,11 +764,11 @@ FLP_INLINE flp_status flp_logits_logp_execute(flp_plan *plan, const flp_logits_l
 FLP_INLINE flp_status flp_logits_logp(flp_context *context, const flp_logits_logp_problem *problem, const flp_logits_logp_args *args);
 FLP_INLINE flp_status flp_logits_logp_prepare(flp_context *context, const flp_logits_logp_problem *problem, void *stream);
 
-/* The gradient of sum_i (g_logp[i] logp[i] + g_lse[i] lse[i] + g_entropy[i] entropy[i]) with respect to logits, one read and one write:
+/* The gradient of sum_i (g_logp[i] logp[i] + g_lse[i] lse[i] + g_entropy[i] entropy[i]) by the logits, with one read and one write of them:
  *
  *     dz[i][v] = g_logp (v = target) + p[v] (g_lse - g_logp - g_entropy (entropy + log p[v])),   grad_logits = dz dz/dlogits
  *
- * The row of an ignored or bad target is zeros, whatever its logits hold. */
+ * A row whose target is ignored or bad is 0, whatever its logits hold. */
 typedef struct {
     flp_dtype dtype; /* of logits and grad_logits */
     int64_t rows, vocab;
@@ -762,7 +776,7 @@ typedef struct {
     int pointer_alignment;              /* of logits and grad_logits */
     flp_dtype target_dtype;
     int entropy; /* 1: g_entropy is read */
-    int fused;   /* 1: lse is not known yet: the forward in the same pass, whose results are written too */
+    int fused;   /* 1: lse is not known yet: the same call also computes the forward and writes its results */
     flp_backend backend;
     double softcap;
 } flp_logits_logp_backward_problem;
@@ -771,7 +785,7 @@ FLP_INLINE flp_status flp_logits_logp_backward_problem_format(const flp_logits_l
 FLP_INLINE flp_status flp_logits_logp_backward_problem_parse(const char *text, flp_logits_logp_backward_problem *problem);
 FLP_INLINE flp_status flp_logits_logp_backward_plan_create(flp_context *context, const flp_logits_logp_backward_problem *problem, flp_plan **plan);
 
-/* With row_index the upstream gradients and grad_logits lie as results do. */
+/* With row_index the upstream gradients and grad_logits are indexed as results are. */
 typedef struct {
     int64_t rows;
     const void *logits, *target;
@@ -779,16 +793,16 @@ typedef struct {
     int64_t logits_rows;
     int64_t ignore_index; /* as for logits_logp */
     unsigned flags;       /* flp_execute_flags */
-    double temperature;   /* that of the forward, as the next */
+    double temperature;   /* this field and the next as in the forward */
     const float *row_temperature;
     const float *g_logp;    /* f32 */
     const float *g_lse;     /* f32 or NULL: zeros */
     const float *g_entropy; /* f32 or NULL: zeros; needs problem.entropy */
     float *lse;             /* read; fused: written, or NULL */
-    float *entropy;         /* read where problem.entropy is set; fused: written, or NULL */
-    float *logp;            /* fused: written, or NULL; else read, or NULL: then 1 - p of a likely target comes from lse, in
-                                     which it has no digits left */
-    void *grad_logits;      /* may be logits, with the same stride (and, with row_index, FLP_SCATTER); else the two are apart */
+    float *entropy;         /* read if problem.entropy is set; fused: written, or NULL */
+    float *logp;            /* fused: written, or NULL. Else read, or NULL: then 1 - p of a likely target is computed from lse, which has too few
+                                     digits for it */
+    void *grad_logits;      /* may be logits itself, with the same stride (and, with row_index, FLP_SCATTER); otherwise the two do not overlap */
     void *workspace;
     size_t workspace_bytes;
     void *stream;
@@ -809,13 +823,13 @@ typedef struct {
     int64_t memory_bytes;
 } flp_device_facts;
 
-/* Devices that the driver shows; 0 and FLP_OK where there is no driver. */
+/* The number of devices that the driver shows; 0 and FLP_OK if there is no driver. */
 FLP_API flp_status flp_device_count(int *count);
 FLP_INLINE flp_status flp_device_describe(int ordinal, flp_device_facts *facts);
 
-/* ---- the inline functions' other halves: nothing to read from here on ----------------------------------------- */
+/* ---- the exported functions that the inline ones call: not for readers ------------------------------------------ */
 
-typedef char flp_enumerations_are_ints[sizeof(flp_dtype) == sizeof(int) ? 1 : -1]; /* with -fshort-enums the structs are others */
+typedef char flp_enumerations_are_ints[sizeof(flp_dtype) == sizeof(int) ? 1 : -1]; /* -fshort-enums would change the structs */
 
 FLP_INLINE const flp_sizes *flp_header_sizes(void)
 {
