@@ -381,7 +381,7 @@ static void widths_and_teams_of_weighted_sums_are_sound(void **state)
 /* Two blocks share B: each loads three boxes of columns with half the inner size. There are four steps and two tiles, the second of 64 columns. */
 static void products_in_turns_are_sound(void **state)
 {
-    static const char *const tunings[] = { "hidden_product.bv=192,hidden_product.wg=128", "weight_product.bv=192,weight_product.stages=4", NULL };
+    static const char *const tunings[] = { "hidden_product.bv=192,hidden_product.stages=4", "weight_product.bv=192,weight_product.stages=4", NULL };
     const flp_linear_logp_backward_problem problem = { .forward = { .dtype = FLP_BF16, .rows = MANY, .hidden = 256, .vocab = 400 },
                                                        .grad_hidden = FLP_BF16,
                                                        .grad_weight = FLP_BF16 };

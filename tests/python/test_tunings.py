@@ -59,10 +59,12 @@ class Tunings(unittest.TestCase):
         self.assertIsNone(self.tunings.distance(SMALL, OTHER))
 
     def test_the_limits_are_the_library_s(self):
-        with open(os.path.join(ROOT, "runtime", "core", "tuned.c")) as file:
-            source = file.read()
-        self.assertEqual(self.tunings.FARTHEST, float(re.search(r"farthest = ([0-9.]+);", source)[1]))
-        self.assertEqual(self.tunings.WORTHWHILE, float(re.search(r"worthwhile_ratio = ([0-9.]+);", source)[1]))
+        def number(name, pattern):
+            with open(os.path.join(ROOT, "runtime", "core", name)) as file:
+                return float(re.search(pattern + r" = ([0-9.]+)", file.read())[1])
+
+        self.assertEqual(self.tunings.FARTHEST, number("tuned_search.h", "FLP_TUNED_FARTHEST"))
+        self.assertEqual(self.tunings.WORTHWHILE, number("tuned.c", "worthwhile_ratio"))
 
     def test_the_neighbour_s_winner_is_taken_where_the_corrected_model_says_that_it_gains(self):
         # There the model was wrong by 0.9 / 1.2; here it says 1.3, so 0.975; or 1.33, so 0.9975.
