@@ -25,7 +25,7 @@ function calibration.parse(text)
     local own = kind and model.coefficients[kind]
     if not (own and own[name]) then return nil, ("calibration %q: got %q, wanted kernels.coefficient=millionths"):format(text, item) end
     local place = kind .. "." .. name
-    if place <= last then return nil, ("calibration %q: %s stands behind %s, wanted alphabetic order and none twice"):format(text, place, last) end
+    if place <= last then return nil, ("calibration %q: got %s after %s, wanted alphabetical order without repetition"):format(text, place, last) end
     last = place
     found[kind] = found[kind] or {}
     found[kind][name] = tonumber(digits) * 1e-6

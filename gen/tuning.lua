@@ -37,7 +37,7 @@ function tuning.parse(text)
       return nil, ("tuning %q: got %q, wanted role.field=number, numbers from 1 to %d"):format(text, item, largest_number)
     end
     local place = role .. "." .. field
-    if place <= last then return nil, ("tuning %q: %s stands behind %s, wanted alphabetic order and none twice"):format(text, place, last) end
+    if place <= last then return nil, ("tuning %q: got %s after %s, wanted alphabetical order without repetition"):format(text, place, last) end
     if role == tuning.chunks and chunk_fields[field] == nil then return nil, ("tuning %q: %s have no field %s that is tuned"):format(text, role, field) end
     last = place
     items[#items + 1] = { role = role, field = field, number = number }

@@ -7,7 +7,6 @@
 #include "cpu/token_program.h"
 #include "fusedlogp.h"
 #include "jit/kernel.h"
-
 #include "tune/records.h"
 
 typedef struct flp_dispatch flp_dispatch; /* core/dispatch.h */

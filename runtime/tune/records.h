@@ -2,7 +2,6 @@
  * system directories. They are read once, at the first call that looks for one. All calls may come from any thread. */
 #ifndef FLP_TUNE_RECORDS_H
 #define FLP_TUNE_RECORDS_H
-#include "tune/records.h"
 #include "base/text.h"
 #include "tune/record.h"
 

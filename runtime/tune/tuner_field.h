@@ -2,7 +2,6 @@
 #ifndef FLP_TUNE_TUNER_FIELD_H
 #define FLP_TUNE_TUNER_FIELD_H
 #include "tune/tuner.h"
-#include "tune/tuner_field.h"
 
 /* ---- times of candidates in rounds, and what they say of two candidates ---- */
 

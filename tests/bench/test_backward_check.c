@@ -7,7 +7,7 @@
 #include "cases.h"
 #include "cpu/convert.h"
 #include "reference.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 enum { ROWS = 200, HIDDEN = 24, VOCAB = 300, BLOCK = 64 };
 

@@ -3,7 +3,7 @@
 
 #include "filter_outcome.h"
 #include "runtime/fake_call.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 #define SIZES "linear_logp_backward:bf16:n8192:d4096:v128256"
 #define CASE SIZES ":gh_bf16:gw_bf16"

@@ -3,7 +3,7 @@
 
 #include "jit/manifest.h"
 #include "runtime/fake_call.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 #include "runtime/fake_driver.h"
 
 static flp_context *context;

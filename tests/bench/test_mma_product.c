@@ -4,7 +4,7 @@
 #include "operators/linear/linear_logp_plan.h"
 #include "params/matrix_product.h"
 #include "runtime/fake_call.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 #include "runtime/fake_driver.h"
 
 static flp_matrix_product_params launched;

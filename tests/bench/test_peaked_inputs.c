@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 enum { ROWS = 20000, VOCAB = 128256 };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "comma_locale.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 #include "runtime/fake_directory.h"
 #include "statistics.h"
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 #include "regimes.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 #include "runtime/fake_driver.h"
 #include "runtime/fake_library.h"
 #include "runtime/fake_nvml.h"

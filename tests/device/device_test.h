@@ -2,7 +2,7 @@
 #ifndef FLP_TESTS_DEVICE_DEVICE_TEST_H
 #define FLP_TESTS_DEVICE_DEVICE_TEST_H
 #include "device/gpu_kernels.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 typedef struct {
     flp_gpu gpu;

@@ -63,7 +63,7 @@ end
 function TestTuning.test_what_is_no_tuning_is_refused()
   for text, reason in pairs {
     ["tile.bm"] = "wanted role.field=number", ["tile.bm=0"] = "numbers from 1 to 65536", ["tile.bm=064"] = "wanted role.field=number",
-    ["tile.bm=65537"] = "numbers from 1 to 65536", ["tile.bm=64,tile.bm=64"] = "none twice", ["tile.cluster=1,tile.bm=64"] = "alphabetic order",
+    ["tile.bm=65537"] = "numbers from 1 to 65536", ["tile.bm=64,tile.bm=64"] = "without repetition", ["tile.cluster=1,tile.bm=64"] = "alphabetical order",
     ["tile.bm=96"] = "bm = 96: with wg = 128 a multiple of it", ["tile.bm=96,tile.wg=64"] = "bm = 96: 64 or 128", ["tile.d=64"] = "no field d that is tuned", ["combine.bm=8"] = "no field bm that is tuned",
     ["rows.w=8"] = "no kernel has the role rows", ["tile.stages=9"] = "bytes of shared memory",
     ["tile.vec=8"] = "no field vec that is tuned",

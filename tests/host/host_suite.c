@@ -12,7 +12,7 @@
 #include "host/host_device.h"
 #include "host/machine/machine_api.h"
 #include "operators/linear/linear_logp_backward.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 static const struct {
     const flp_host_family *family;

@@ -7,7 +7,7 @@
 #include "host/host_linear_logp.h"
 #include "host/host_linear_logp_backward.h"
 #include "host/host_suite.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 /* The factor for D = 64, which all cases have. */
 static const flp_host_mutation doubled = { "correction = 1.0f + 64 * 0x1p-30f", "correction = 2" };

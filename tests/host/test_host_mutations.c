@@ -7,7 +7,7 @@
 #include "host/host_linear_logp.h"
 #include "host/host_linear_logp_backward.h"
 #include "host/host_suite.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 /* Small problems for kernels of each family, in bf16 unless f32 is said. */
 typedef enum {

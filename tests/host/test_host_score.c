@@ -12,7 +12,7 @@
 #include "cli/score_gpu.h"
 #include "cpu/convert.h"
 #include "host/host_device.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 #include "runtime/fake_directory.h"
 #include "runtime/fake_driver.h"
 

@@ -14,7 +14,7 @@
 #include "operators/linear/linear_logp_plan.h"
 #include "operators/logits/logits_logp_plan.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 #include "runtime/fake_directory.h"
 #include "runtime/fake_driver.h"
 #include "runtime/fake_record.h"

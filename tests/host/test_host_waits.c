@@ -4,7 +4,7 @@
 
 #include "host/host_suite.h"
 #include "host/machine/machine_api.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 /* Cases of each operator whose launches overlap, for all data that kernels hand over to each other, and all that they overwrite. */
 static const char *const cases[] = {

@@ -9,7 +9,7 @@
 #include "host/host_suite.h"
 #include "host/host_workspace.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 /* ---- linear_cross_entropy under tight budgets ---- */
 

@@ -7,7 +7,7 @@
 
 #include "base/digest.h"
 #include "random/suite.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 enum { MOST_LINES = 64, LINE_BYTES = 4096, MESSAGE_BYTES = 4096, FIRST_OUTPUT = FLP_RANDOM_LOSS, LAST_OUTPUT = FLP_RANDOM_GRAD_BIAS };
 

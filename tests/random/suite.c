@@ -12,7 +12,7 @@
 #include "random/draw.h"
 #include "random/judge.h"
 #include "random/once_failed.h"
-#include "runtime/fake_cmocka.h"
+#include "runtime/assertions.h"
 
 enum { TEXT_BYTES = 2048, MESSAGE_BYTES = 4096, BATCH = 64, TIMED_BATCH = 8, MOST_THREADS = 32 };
 

@@ -3,7 +3,7 @@
 #define FLP_TESTS_FAKE_CACHE_H
 #include <stdatomic.h>
 #include <time.h>
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "jit/cubin_cache.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_library.h"
 
 static _Alignas(256) uint16_t hidden[FAKE_CALL_ROWS * FAKE_CALL_HIDDEN];

@@ -2,7 +2,7 @@
 #ifndef FLP_TESTS_FAKE_STORE_H
 #define FLP_TESTS_FAKE_STORE_H
 #include <stdatomic.h>
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_library.h"

@@ -1,7 +1,7 @@
 /* What the tests of operators share: a call with its plan and workspace on the fake driver, and test cases that hold for every operator. */
 #ifndef FLP_TESTS_OPERATOR_CALL_H
 #define FLP_TESTS_OPERATOR_CALL_H
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "core/plan.h"
 
 /* One operator: its functions; the test file's context, plan, problem and arguments; and those fields of them that the cases set. */

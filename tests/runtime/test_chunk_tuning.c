@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/problem.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "operators/linear/linear_budget.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 

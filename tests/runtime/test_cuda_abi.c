@@ -14,7 +14,7 @@
 #include "cuda/cuda_abi.h"
 #include "cuda/nvml_abi.h"
 #include "cuda/nvrtc_abi.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 #define SAME_FUNCTION(type, symbol, parameters) _Static_assert(__builtin_types_compatible_p(__typeof__(&symbol), type(*) parameters), #symbol);
 #define SAME_CONSTANT(name, value) _Static_assert((int)(name) == (value), #name);

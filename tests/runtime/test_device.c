@@ -1,7 +1,7 @@
 /* The current device, capture, and the facts that the public calls tell. */
 #include "cuda/device.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cuda/library.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 

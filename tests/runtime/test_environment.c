@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "cuda/nvml.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fake_nvml.h"

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 
 static const char *directory;

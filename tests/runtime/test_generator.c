@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/dispatch.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "jit/source_tree.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cpu_context.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fusedlogp.h"
 
 enum { MOST = 48 };

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "core/problem.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "fake_call.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "operator_call.h"

@@ -4,7 +4,7 @@
 #include "cross_entropy_cases.h"
 #include <math.h>
 #include <stdlib.h>
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static flp_context *contexts[4]; /* [t]: of t threads */
 

@@ -1,7 +1,7 @@
 /* The rules of linear_cross_entropy's problem, its canonical string and its dispatch key. */
 #include "operators/linear/linear_cross_entropy_plan.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static flp_linear_cross_entropy_problem plain(void)
 {

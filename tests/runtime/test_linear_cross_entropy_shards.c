@@ -3,7 +3,7 @@
 
 #include "cpu_context.h"
 #include "cross_entropy_cases.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fusedlogp.h"
 #include "shards.h"
 

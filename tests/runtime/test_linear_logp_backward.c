@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "fake_call.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "operator_call.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "core/problem.h"
 
 static flp_linear_logp_backward_problem plain(void)

@@ -1,7 +1,7 @@
 /* Grids and groups of row blocks. */
 #include "operators/linear/linear_logp_plan.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static const flp_manifest tile = { .block_rows = 128, .cluster = 2, .resident_blocks = 1 }, combine = { .block_rows = 8 };
 

@@ -1,6 +1,6 @@
 /* linear_logp over the ranks of an NCCL communicator: what is exchanged, when, and what ranks that disagree are told. Nothing here computes. */
 #include "fake_call.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fake_nccl.h"

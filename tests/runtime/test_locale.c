@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "comma_locale.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "jit/generator.h"
 #include "core/problem.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fake_call.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "operator_call.h"
 

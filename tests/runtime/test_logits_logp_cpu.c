@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu_context.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "logits_cases.h"
 
 static flp_status execute(const flp_logits_case *c, const flp_logits_data *data, flp_logits_form form, flp_plan **plan)

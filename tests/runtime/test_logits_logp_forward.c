@@ -1,7 +1,7 @@
 /* Which of the forward's kernels reads so many rows, and which rows need scratch. */
 #include "operators/logits/logits_logp_plan.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 enum { MULTIPROCESSORS = 132, CLUSTERS = 21, VOCAB = 131072 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static const char *const lines[] = {
     "variant linear_logp_tile:bf16:d2048:sm_90a",

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/console.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 
 enum { PAGES = 4, MANY = 20, MESSAGE_BYTES = 1024 };

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "cuda/elf_build_id.h"
 #include "cuda/library.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "fake_library.h"
 #include "fake_nvrtc.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fake_call.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_library.h"

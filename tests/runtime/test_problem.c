@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "comma_locale.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"

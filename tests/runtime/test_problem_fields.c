@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/operators.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static const char *const kinds[] = {
     [FLP_FIELD_DTYPE] = "dtype",         [FLP_FIELD_SIZE] = "size",     [FLP_FIELD_COUNT] = "count", [FLP_FIELD_STRIDE] = "stride",

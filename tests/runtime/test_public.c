@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_library.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "comma_locale.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_record.h"
 
 static flp_text text;

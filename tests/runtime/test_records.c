@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 #include "fake_record.h"
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "cuda/library.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fusedlogp.h"
 #include "shards.h"
 

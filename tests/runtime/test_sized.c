@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stddef.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static flp_linear_cross_entropy_problem full(void)
 {

@@ -1,7 +1,7 @@
 /* Cutting the vocabulary: every tile once, never too many splits. */
 #include "operators/linear/linear_logp_plan.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 /* First tile and count of a split, as templates/parts/schedule.cuh reads them. */
 static void locate(const flp_split *split, int index, int64_t *first, int64_t *tiles)

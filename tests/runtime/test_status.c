@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static void every_status_has_its_own_text(void **state)
 {

@@ -1,7 +1,7 @@
 /* Tensor maps: every rule is checked before the driver is asked, and what it is asked is right. */
 #include "cuda/tensor_map.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static void an_empty_text_has_no_data(void **state)
 {

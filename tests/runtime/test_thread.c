@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static void *read_mask(void *mask)
 {

@@ -1,7 +1,7 @@
 /* How many row groups a launch of tiles walks together, and what of it begins beside the launch before. */
 #include "operators/linear/matrix_product_launch.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 #define MIB (INT64_C(1) << 20)
 

@@ -2,7 +2,7 @@
 #include "cpu/token_program.h"
 #include <math.h>
 #include <stdio.h>
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static double run(const char *text, flp_token_row row, const double *parameter, flp_token_result *result)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_tune_target.h"
 #include "cli/operators.h"
 

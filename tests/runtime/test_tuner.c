@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "simulated_device.h"
 #include "tune/tuner_field.h"
 

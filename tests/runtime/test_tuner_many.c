@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "simulated_device.h"
 
 enum { FEW_TUNINGS = 300, ENOUGH_TO_COUNT = 3000 };

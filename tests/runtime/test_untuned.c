@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_directory.h"
 
 static const char *root;

@@ -5,7 +5,7 @@
 
 #include "cuda/driver.h"
 #include "fake_call.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "fake_driver.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 

@@ -1,7 +1,7 @@
 /* weighted_sum on the host, both directions: all cases against fp64 through the public calls; and bits that follow neither the threads nor
  * the neighbours. */
 #include "cpu_context.h"
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "weighted_sum_cases.h"
 
 enum { COLUMN_LANES = 16, TILES = 64, TILE_ROWS = 64, LEAST_DEPTH = 6 };

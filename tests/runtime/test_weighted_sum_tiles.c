@@ -1,7 +1,7 @@
 /* Cutting grad_w's columns and rows: all of them once, no lane too many, and scratch that grows with the rows. */
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 enum { THREADS = 512, MULTIPROCESSORS = 132 };
 

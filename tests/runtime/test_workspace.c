@@ -1,7 +1,7 @@
 /* Parts of a workspace: apart where their lives meet, over one another where they do not, and never further behind for fewer rows. */
 #include "core/workspace.h"
 
-#include "fake_cmocka.h"
+#include "assertions.h"
 
 static flp_workspace_part part(int64_t bytes, int first, int last)
 {

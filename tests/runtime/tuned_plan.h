@@ -1,7 +1,7 @@
 /* What the tests of tunings share: a context that reads records from a directory of its own, and the plan that it makes of a problem over the fakes. */
 #ifndef FLP_TESTS_TUNED_PLAN_H
 #define FLP_TESTS_TUNED_PLAN_H
-#include "fake_cmocka.h"
+#include "assertions.h"
 #include "core/plan.h"
 #include "core/tuned.h"
 #include "fake_record.h"

@@ -8,30 +8,40 @@
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 
+/* ---- the default's numbers: where none names another source, measured on an H200 (bench/results/NOTES.md) ---- */
+
 enum {
-    WIDE_HIDDEN = 3072,
-    LEAST_ROW_CHUNK = 512 /* with fewer rows, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
+    WIDE_HIDDEN = 3072,        /* from this D on the narrower default_tiles_wide are taken */
+    BORROWED_TILES = 66,       /* of a chunk whose dlogit is stored in grad_weight: a tile for each cluster of an H100 or H200 */
+    DEFAULT_BORROWED_ROWS = 2, /* times D: for up to this many rows grad_weight has room for such a chunk */
+    LEAST_LENT_HIDDEN = 1024,  /* with a smaller D, calls have many times 2 D rows, so that exponentials in grad_weight would be computed again */
+    LENT_STEP = 768,           /* columns: whole tiles of 128, 192 and 256 */
+    MOST_LENT_COLUMNS = 22 * LENT_STEP,
+    WORTH_LENT_PARTS = 2,     /* exponentials in grad_weight are worth it if there are more than 3/2 as many as in the workspace, */
+    WORTH_OWN_PARTS = 3,      /* which are saved for any number of rows */
+    BLOCK_COLUMNS = 512,      /* a block of them costs launches: the time of so many columns of logits, at about N 8192, D 4096 */
+    LEAST_ROW_CHUNK = 512,    /* rows: with fewer, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
+    STRETCH = 7,              /* a chunk may become 1/7 wider, so that no small one follows it: 28 tiles 32, 41 tiles 46 */
+    HARDLY = 32,              /* 1/32 more memory counts as hardly more, */
+    SAMPLE_ROWS = 8192,       /* at this number of rows */
+    PRODUCT_TILE_ROWS = 128,  /* of grad_hidden's product */
+    WIDE_TILE_COLUMNS = 256,  /* of the same; a narrow tile has half */
+    NARROW_TILE_PERCENT = 88, /* a narrow tile's speed, of a wide one's */
+    MULTIPROCESSORS = 132     /* of an H100 or H200 */
 };
 
 /* The default widths of chunks, in tiles of two-byte elements: of the saved exponentials, of a chunk whose dlogit is stored in the workspace, and of one whose
  * dlogit is stored in grad_weight. Products with sums of this length run at nearly the speed of one product of the whole vocabulary. With a number of rows that
  * is a power of two, 41 tiles make nearly whole waves of the 66 clusters of an H100 or H200, and 33 and 66 tiles make whole ones. Where hidden is wide, chunks
- * are narrower, to leave room for the sums of grad_hidden. At N 4096, D 2048 the whole workspace stays below 128 MiB, at N 8192, D 4096 below 256 MiB. */
+ * are narrower, to leave room for the sums of grad_hidden. At N 4096, D 2048 the whole workspace stays below 128 MiB; fusedlogp.h has its bounds. */
 typedef struct {
     int64_t saved_exp, own, borrowed;
 } tiles;
-static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28, 33 };
+static const tiles default_tiles = { 47, 41, BORROWED_TILES }, default_tiles_wide = { 31, 28, BORROWED_TILES / 2 };
+
 /* The default bytes of the saved exponentials of a chunk of rows, where grad_hidden is the only gradient. A forward, which stores its rows beside them, takes
  * the smaller number, unless that has no room for LEAST_ROW_CHUNK rows. */
 static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_bytes_in_forward = INT64_C(126) << 20;
-enum { PRODUCT_TILE_ROWS = 128, WIDE_TILE_COLUMNS = 256, MULTIPROCESSORS = 132, NARROW_TILE_PERCENT = 88 /* a narrow tile's speed, of a wide one's */ };
-enum { STRETCH = 7 /* chunks may become 1/7 wider: 28 tiles 32, 41 tiles 46 */, HARDLY = 32 /* 1/32 more counts as hardly more */, SAMPLE_ROWS = 8192 };
-enum { LENT_STEP = 768 /* whole tiles of 128, 192 and 256 columns */, MOST_LENT_COLUMNS = 22 * LENT_STEP };
-/* Saved exponentials in grad_weight are worth it where they are more than 3/2 of those in the workspace, which are saved for any number of rows. */
-enum { WORTH_LENT_PARTS = 2, WORTH_OWN_PARTS = 3 };
-enum { LEAST_LENT_HIDDEN = 1024 /* with less, calls have many times 2 D rows, and exponentials are then computed again */ };
-enum { BLOCK_COLUMNS = 512 /* computing the logits of this many columns takes as long as a block's launches, at about N 8192, D 4096 */ };
-enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 
 /* The most splits that any of the forward's kernels has: the table lists their tiles, as gen/select/linear_logp.lua does. linear_logp_backward's plan refuses a
  * kernel with more. */

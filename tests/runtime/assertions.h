@@ -1,6 +1,6 @@
 /* cmocka, with the headers that it needs before it, and assertions about the library's statuses and messages. */
-#ifndef FLP_TESTS_FAKE_CMOCKA_H
-#define FLP_TESTS_FAKE_CMOCKA_H
+#ifndef FLP_TESTS_ASSERTIONS_H
+#define FLP_TESTS_ASSERTIONS_H
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
