@@ -1,6 +1,7 @@
 /* Times finding the plan of a known problem, and calling it: with its launches, and without them, which leaves what the library and the driver do besides. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "cli/console.h"
 #include "core/dispatch.h"
@@ -31,11 +32,11 @@ static flp_status time_lookups(flp_context *context, flp_backend backend, int di
         asked[i].backend = backend;
     }
     for (int batch = -1; batch < BATCHES && status == FLP_OK; batch++) { /* the first is not counted: it makes the plans */
-        double start = flp_console_seconds();
+        double start = flp_clock_seconds();
         for (int i = 0; i < LOOKUPS && status == FLP_OK; i++)
             status = flp_dispatch_find(context, &flp_linear_logp_operator, &asked[i % distinct], &call, &cuda_context, &plan);
         if (batch >= 0)
-            nanoseconds[batch] = (flp_console_seconds() - start) * 1e9 / LOOKUPS;
+            nanoseconds[batch] = (flp_clock_seconds() - start) * 1e9 / LOOKUPS;
     }
     return status;
 }
@@ -69,11 +70,11 @@ static flp_status time_calls(const flp_gpu *gpu, const timed *what, double *nano
     flp_status status = FLP_OK;
 
     for (int batch = -1; batch < BATCHES && status == FLP_OK; batch++) {
-        double start = flp_console_seconds();
+        double start = flp_clock_seconds();
         for (int i = 0; i < CALLS && status == FLP_OK; i++)
             status = call_once(what);
         if (batch >= 0)
-            nanoseconds[batch] = (flp_console_seconds() - start) * 1e9 / CALLS;
+            nanoseconds[batch] = (flp_clock_seconds() - start) * 1e9 / CALLS;
         if (status == FLP_OK)
             status = flp_gpu_synchronize(gpu);
     }

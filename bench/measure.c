@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "cli/console.h"
 
@@ -71,7 +72,7 @@ static flp_status measure_burst(const flp_gpu *gpu, CUstream stream, const flp_m
 
 static flp_status warm_up(const flp_gpu *gpu, const flp_measure_options *options, const flp_measured *ours, const flp_measured *baseline)
 {
-    const double end = flp_console_seconds() + options->warm_up_ms / 1000;
+    const double end = flp_clock_seconds() + options->warm_up_ms / 1000;
     flp_status status;
 
     do {
@@ -80,7 +81,7 @@ static flp_status warm_up(const flp_gpu *gpu, const flp_measure_options *options
             status = baseline->launch(baseline->data);
         if (status == FLP_OK)
             status = flp_gpu_synchronize(gpu);
-    } while (status == FLP_OK && flp_console_seconds() < end);
+    } while (status == FLP_OK && flp_clock_seconds() < end);
     return status;
 }
 

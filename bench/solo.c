@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "cli/console.h"
 #include "cuda/nvml.h"
@@ -31,17 +32,17 @@ static flp_status launch_batch(const flp_measured *measured, int operations)
 /* *batch: operations that take about batch_seconds. */
 static flp_status warm_up(const flp_gpu *gpu, const flp_measured *measured, double seconds, int *batch)
 {
-    const double end = flp_console_seconds() + seconds;
+    const double end = flp_clock_seconds() + seconds;
     double start, now = 0;
     flp_status status;
 
     *batch = 1;
     do {
-        start = flp_console_seconds();
+        start = flp_clock_seconds();
         status = launch_batch(measured, *batch);
         if (status == FLP_OK)
             status = flp_gpu_synchronize(gpu);
-        now = flp_console_seconds();
+        now = flp_clock_seconds();
         if (now - start < batch_seconds && *batch < MOST_IN_BATCH)
             *batch *= 2;
     } while (status == FLP_OK && now < end);
@@ -51,7 +52,7 @@ static flp_status warm_up(const flp_gpu *gpu, const flp_measured *measured, doub
 /* FLP_NO_DRIVER: the counter cannot be read. */
 static flp_status read_counter(counter *energy)
 {
-    const double at = flp_console_seconds();
+    const double at = flp_clock_seconds();
     const uint64_t before = energy->now;
     flp_status status = energy->handle ? flp_nvml_energy_mj(energy->handle, &energy->now) : FLP_OK;
 
@@ -71,10 +72,10 @@ static flp_status read_counter(counter *energy)
 static flp_status run_for(const flp_gpu *gpu, CUstream stream, const flp_measured *measured, double seconds, int batch, CUevent *events, counter *energy,
                           int64_t *operations)
 {
-    const double end = flp_console_seconds() + seconds;
+    const double end = flp_clock_seconds() + seconds;
     flp_status status = FLP_OK;
 
-    for (int i = 0; status == FLP_OK && (i < 2 || flp_console_seconds() < end); i++) {
+    for (int i = 0; status == FLP_OK && (i < 2 || flp_clock_seconds() < end); i++) {
         status = launch_batch(measured, batch);
         if (status == FLP_OK)
             status = flp_gpu_check(gpu, gpu->driver->event_record(events[i % 2], stream), "cuEventRecord");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "cli/console.h"
 #include "cuda/nvrtc.h"
@@ -22,7 +23,7 @@ static flp_status no_memory(void)
 
 static double milliseconds(void)
 {
-    return flp_console_seconds() * 1e3;
+    return flp_clock_seconds() * 1e3;
 }
 
 /* ---- a cache directory of our own */

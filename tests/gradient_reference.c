@@ -260,3 +260,18 @@ void flp_gradient_reference_free(flp_gradient_reference *reference)
     free_gradient(&reference->bias);
     *reference = (flp_gradient_reference){ 0 };
 }
+
+int flp_gradient_is_close(const flp_gradient *reference, const float *got, int64_t row_factor, int64_t column_factor, int64_t columns)
+{
+    double errors = 0, squares = 0, largest = 0;
+
+    for (int64_t i = 0; i < reference->count; i++) {
+        const double wanted = reference->value[i / columns * row_factor + i % columns * column_factor], error = fabs(got[i] - wanted);
+
+        if (!(error <= largest))
+            largest = error;
+        errors += error * error;
+        squares += wanted * wanted;
+    }
+    return largest <= 1e-4 && squares > 0 && sqrt(errors) <= 1e-5 * sqrt(squares);
+}

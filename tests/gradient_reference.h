@@ -37,4 +37,8 @@ typedef struct {
 int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
                                    const flp_gradient_upstream *upstream, const flp_reference *forward, flp_gradient_reference *reference);
 void flp_gradient_reference_free(flp_gradient_reference *reference);
+
+/* 1: an fp32 gradient is within 1e-4 of the reference in each number and within 1e-5 of it as a vector: the bounds that the project set out
+ * with. Element (row, column) of `columns` columns is reference element row * row_factor + column * column_factor. */
+int flp_gradient_is_close(const flp_gradient *reference, const float *got, int64_t row_factor, int64_t column_factor, int64_t columns);
 #endif

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *program_name = "";
@@ -229,11 +228,4 @@ int flp_console_choice(struct argp_state *state, const char *option, const char 
     }
     argp_error(state, "--%s: got '%s', wanted one of %s", option, text, list);
     return -1;
-}
-
-double flp_console_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

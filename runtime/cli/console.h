@@ -55,5 +55,4 @@ double flp_console_positive(struct argp_state *state, const char *option, const 
 /* The index of text in names (ends with NULL). */
 int flp_console_choice(struct argp_state *state, const char *option, const char *text, const char *const *names);
 
-double flp_console_seconds(void); /* monotonic */
 #endif

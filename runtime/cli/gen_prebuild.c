@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "base/clock.h"
 #include "cli/console.h"
 #include "cli/gen.h"
 #include "cpu/thread_pool.h"
@@ -54,9 +55,9 @@ static void prebuild_one(void *data, int64_t number, int thread)
     pthread_mutex_unlock(&now->lock);
     if (hopeless)
         return;
-    double start = flp_console_seconds();
+    double start = flp_clock_seconds();
     flp_status status = flp_kernel_store_prebuild(now->context->store, now->variants.name[index], &compiled, NULL);
-    now->seconds[index] = flp_console_seconds() - start;
+    now->seconds[index] = flp_clock_seconds() - start;
     now->outcomes[index] = status != FLP_OK ? FAILED : compiled ? COMPILED : CACHED;
     if (status != FLP_OK) {
         now->errors[index] = flp_text_duplicate(flp_error_message());
@@ -129,7 +130,7 @@ static int build_all(build *now, flp_thread_pool *pool, double start)
                                                                                              : "none is known; name one with --out");
         return FLP_EXIT_FAILED;
     }
-    return report(now, flp_console_seconds() - start);
+    return report(now, flp_clock_seconds() - start);
 }
 
 /* Body of the thread that loads NVRTC. A failure is reported later, by the first compilation. */
@@ -168,7 +169,7 @@ static void keep_freed_memory(void)
 static int run(build *now)
 {
     flp_thread_pool *pool = NULL;
-    double start = flp_console_seconds();
+    double start = flp_clock_seconds();
     keep_freed_memory();
     flp_status status = collect(now);
     if (status == FLP_OK)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/clock.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "cli/console.h"
@@ -158,13 +159,13 @@ static flp_status execute_all(const flp_score_options *options, const flp_score_
 {
     int64_t rows = inputs->problem.rows;
     flp_status status = now->gpu.driver ? flp_score_gpu_load(&now->gpu, inputs, now->plan, result->chunk_rows) : FLP_OK;
-    double start = flp_console_seconds();
+    double start = flp_clock_seconds();
     if (status == FLP_OK)
         status = allocate_converted(inputs, result->chunk_rows, now);
     for (int64_t first = 0; first < rows && status == FLP_OK; first += result->chunk_rows) {
         int64_t left = rows - first;
         if (!options->quiet && !options->json)
-            flp_console_progress_of(first, rows, "rows", flp_console_seconds() - start);
+            flp_console_progress_of(first, rows, "rows", flp_clock_seconds() - start);
         status = execute_chunk(options, inputs, now, result, first, left < result->chunk_rows ? left : result->chunk_rows);
     }
     flp_console_progress("%s", "");
@@ -179,7 +180,7 @@ flp_status flp_score_run(const flp_score_options *options, const flp_score_input
     if (options->backend == FLP_BACKEND_CPU)
         context_options.flags = FLP_CONTEXT_NO_GPU;
     session now = { 0 };
-    double start = flp_console_seconds();
+    double start = flp_clock_seconds();
     flp_status status = allocate_results(options, inputs->problem.rows, result);
     if (status == FLP_OK)
         status = open_device(options, &now);
@@ -187,11 +188,11 @@ flp_status flp_score_run(const flp_score_options *options, const flp_score_input
         status = flp_context_create(&context_options, &now.context);
     if (status == FLP_OK)
         status = make_plan(options, inputs, &now, result);
-    double planned = flp_console_seconds();
+    double planned = flp_clock_seconds();
     if (status == FLP_OK)
         status = execute_all(options, inputs, &now, result);
     result->plan_seconds = planned - start;
-    result->seconds = flp_console_seconds() - planned;
+    result->seconds = flp_clock_seconds() - planned;
     free(now.converted);
     flp_plan_destroy(now.plan);
     flp_context_destroy(now.context);

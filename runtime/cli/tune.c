@@ -1,5 +1,6 @@
 /* fusedlogp tune: distributes the problems over the devices, and reports the results. */
 #include "cli/commands.h"
+#include "base/clock.h"
 #include "cli/tune.h"
 #include <math.h>
 #include <pthread.h>
@@ -64,7 +65,7 @@ static int is_of_another(const flp_tune_bench *bench, const flp_tune_item *item)
  * problems that are left for each device. */
 static const flp_tune_item *take(queue *q, const flp_tune_bench *bench, double *budget_seconds)
 {
-    const double budget = q->command->budget_seconds, left = budget - (flp_console_seconds() - q->begun);
+    const double budget = q->command->budget_seconds, left = budget - (flp_clock_seconds() - q->begun);
     size_t next = q->list.count, waiting = 0;
     pthread_mutex_lock(&q->mutex);
     for (size_t i = q->list.count; i-- > 0;) {
@@ -308,7 +309,7 @@ static flp_status check_plot(const flp_tune_command *command)
 int flp_tune_main(int argc, char **argv)
 {
     flp_tune_command command;
-    queue q = { .command = &command, .results = json_array(), .begun = flp_console_seconds() };
+    queue q = { .command = &command, .results = json_array(), .begun = flp_clock_seconds() };
     int code = FLP_EXIT_OK;
     flp_tune_command_parse(argc, argv, &command);
     pthread_mutex_init(&q.mutex, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/status.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/operators.h"
@@ -36,7 +37,7 @@ typedef struct {
 static void set_budget(job *j, double share)
 {
     if (j->budget_seconds > 0)
-        j->options.budget_seconds = fmax(1e-3, share * (j->budget_seconds - (flp_console_seconds() - j->begun)));
+        j->options.budget_seconds = fmax(1e-3, share * (j->budget_seconds - (flp_clock_seconds() - j->begun)));
 }
 
 static int show_progress(void *data, const flp_tuner_progress *progress)
@@ -479,7 +480,7 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
     job j = { .bench = bench,
               .text = item->text,
               .outcome = outcome,
-              .begun = flp_console_seconds(),
+              .begun = flp_clock_seconds(),
               .budget_seconds = budget_seconds,
               .lock = PTHREAD_MUTEX_INITIALIZER,
               .options = { .jobs = command->jobs,

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -32,14 +32,6 @@ typedef struct {
     flp_plan **plan;
     double begun;
 } first_use;
-
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Allocating device memory would break a capture that is under way. The query is for the legacy default stream: the driver refuses it while any stream that
  * synchronises with that one is being captured. */
@@ -149,7 +141,7 @@ static flp_status run(const first_use *use, flp_tune_target *target)
 {
     search s = { .target = target };
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const double spent = seconds_now() - use->begun, budget = use->context->tune_seconds;
+    const double spent = flp_clock_seconds() - use->begun, budget = use->context->tune_seconds;
     const flp_tuner_options options = { .budget_seconds = budget - spent,
                                         .jobs = cores < 2 ? 1 : (int)fmin((double)cores, MOST_JOBS),
                                         .seed = 1,
@@ -182,7 +174,7 @@ static flp_status tune(first_use *use)
     flp_tune_target *target;
     flp_status status = flp_tune_check_tool();
 
-    use->begun = seconds_now();
+    use->begun = flp_clock_seconds();
     if (status == FLP_OK)
         status = flp_tune_target_create(use->context, use->calls, use->problem, &options, &target);
     if (status != FLP_OK)

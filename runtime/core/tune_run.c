@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 int flp_tune_has_hung(const flp_tune_target *target, int candidate, const flp_text *lines)
@@ -72,11 +73,8 @@ static flp_status time_run(void *self, int candidate, double *seconds, double *c
 
 static double now(void *self)
 {
-    struct timespec time;
-
     (void)self;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    return flp_clock_seconds();
 }
 
 /* Reports the progress of a heat as progress of the whole tuning. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 
 struct flp_cubin_cache_lock_entry {
@@ -20,14 +21,6 @@ struct flp_cubin_cache_lock_entry {
 };
 
 enum { POLL_NANOSECONDS = 10 * 1000 * 1000 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* 1: the locked file still has this name. A holder unlinks its file on release, so that a waiter may lock a file that has no name any more; such a lock
  * protects nothing. */
@@ -92,11 +85,11 @@ static int remember(flp_cubin_cache_locks *locks, int lock, int directory, const
 int flp_cubin_cache_lock_take(flp_cubin_cache_locks *locks, int directory, const char *name, double seconds)
 {
     const struct timespec pause = { 0, POLL_NANOSECONDS };
-    double end = seconds_now() + seconds;
+    double end = flp_clock_seconds() + seconds;
     int lock;
 
     while ((lock = try_once(directory, name, O_CREAT)) < 0) {
-        if (errno != EWOULDBLOCK || seconds_now() >= end)
+        if (errno != EWOULDBLOCK || flp_clock_seconds() >= end)
             return -1;
         nanosleep(&pause, NULL);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "cli/console.h"
 #include "regimes.h"
@@ -49,13 +50,13 @@ static int start(void **state)
 /* The fake driver says 1 ms from event to event, and each reading of the counter adds 1 J. */
 static void joules_are_the_counters_steps_by_time(void **state)
 {
-    const double begin = flp_console_seconds();
+    const double begin = flp_clock_seconds();
     double readings, seconds;
     flp_solo solo;
 
     (void)state;
     assert_succeeds(flp_solo_measure(&gpu, NULL, &options, &operation, &solo, why));
-    seconds = flp_console_seconds() - begin;
+    seconds = flp_clock_seconds() - begin;
     readings = (double)fake_nvml.millijoules / 1000;
     assert_string_equal("", why);
     assert_true(1 / solo.milliseconds > 8 && 1 / solo.milliseconds < launches);

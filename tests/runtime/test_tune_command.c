@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "base/clock.h"
 #include "cli/console.h"
 #include "cli/tune.h"
 #include "assertions.h"
@@ -60,11 +61,11 @@ static double longest_seconds = 120;
 /* Until it has ended, or been ended together with the processes that it started. */
 static int wait_for(pid_t child)
 {
-    const double end = flp_console_seconds() + longest_seconds;
+    const double end = flp_clock_seconds() + longest_seconds;
     pid_t ended;
     int result;
 
-    while ((ended = waitpid(child, &result, WNOHANG)) == 0 && flp_console_seconds() < end)
+    while ((ended = waitpid(child, &result, WNOHANG)) == 0 && flp_clock_seconds() < end)
         usleep(1000);
     if (ended == 0) {
         kill(-child, SIGKILL);
