@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host/host_suite.h"
 
@@ -12,11 +13,10 @@ static flp_cross_entropy_case *cases;
 static char (*names)[128];
 static int case_count;
 
-static int is_small(const flp_cross_entropy_case *c)
+/* By name, not by size: a case that is too large by mistake then takes long here, and is not left out in silence. */
+static int is_left_out(const flp_cross_entropy_case *c)
 {
-    const flp_linear_logp_problem *p = &c->problem.backward.forward;
-
-    return (double)p->rows * (double)p->hidden * (double)p->vocab < 2e7;
+    return strcmp(c->gradient.name, "seed case") == 0 || strcmp(c->gradient.name, "seed case, sum") == 0;
 }
 
 #define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
@@ -67,7 +67,7 @@ static int count(void)
     for (int i = 0; i < all; i++) {
         get(i, &cases[case_count]);
         snprintf(names[case_count], sizeof(names[0]), "cross-entropy: %s", cases[case_count].gradient.name);
-        case_count += is_small(&cases[case_count]);
+        case_count += !is_left_out(&cases[case_count]);
     }
     return case_count;
 }

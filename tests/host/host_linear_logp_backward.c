@@ -13,11 +13,15 @@ static flp_gradient_case *cases;
 static char (*names)[128];
 static int case_count;
 
-static int is_small(const flp_gradient_case *c)
+/* By name, not by size: a case that is too large by mistake then takes long here, and is not left out in silence. */
+static int is_left_out(const flp_gradient_case *c)
 {
-    const flp_linear_logp_problem *p = &c->problem.forward;
+    static const char *const too_large[] = { "seed case", "many rows and entries", "forward too, in chunks, wide rows" };
 
-    return (double)p->rows * (double)p->hidden * (double)p->vocab < 5e6;
+    for (size_t i = 0; i < sizeof(too_large) / sizeof(*too_large); i++)
+        if (strcmp(c->name, too_large[i]) == 0)
+            return 1;
+    return 0;
 }
 
 #define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
@@ -97,7 +101,7 @@ static int count(void)
     for (int i = 0; i < all; i++) {
         get(i, &cases[case_count]);
         snprintf(names[case_count], sizeof(names[0]), "gradients: %s", cases[case_count].name);
-        case_count += is_small(&cases[case_count]);
+        case_count += !is_left_out(&cases[case_count]);
     }
     return case_count;
 }
