@@ -529,7 +529,7 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  * inputs and neither softcap, label smoothing, grad_filter_eps nor a token loss that uses entropy or uniform. They are saved
  *   (a) in the workspace, all of them, if it has room for [N, V] in bf16 and 4 KiB a row; else
  *   (b) in grad_weight, until its own entries are written, if it is [V, D], contiguous and not accumulated: with a bf16 grad_weight those of about
- *       V D / N entries; by default, for D >= 1024, of nearly half of V for up to 2 D rows;
+ *       V D / N entries, but not those of the last ones; by default only for D >= 1024, and not those of the last 2 D entries (fp32: D);
  *   (c) chunk of rows by chunk of rows, at least 512 at a time, if grad_weight, and grad_bias likewise, is not requested or is accumulated in fp32.
  *       The packed rows take N x D elements besides, unless grad_hidden has hidden's dtype and is not accumulated. By default this is done only if
  *       grad_hidden is the only gradient and V <= 262144, with 256 MiB of exponentials.

@@ -178,15 +178,16 @@ def _is_plain(value: Tensor) -> bool:
     return type(value) is Tensor and not wrapped
 
 
-def _scale(gradient: Tensor, g: Tensor) -> Tensor:
-    # In place where autograd does not use the gradient again, because grad_weight is as large as weight.
-    if torch.is_grad_enabled() or _is_compiling() or not (_is_plain(gradient) and _is_plain(g)):
-        return gradient * g.to(gradient.dtype) if gradient.dtype == torch.float32 else (gradient * g).to(gradient.dtype)
-    if _graph_is_kept():
-        return gradient * g
+def _scale(gradients: list, g: Tensor) -> list:
+    # In place where autograd does not use the gradients again, because grad_weight is as large as weight.
+    if torch.is_grad_enabled() or _is_compiling() or not all(_is_plain(value) for value in (*gradients, g)):
+        return [(each.to(torch.float32) * g.to(torch.float32)).to(each.dtype) for each in gradients]
     if g.is_cpu and g.item() == 1.0:  # the g of loss.backward(); read on the CPU only, because reading from a GPU would wait for it
-        return gradient
-    return gradient.mul_(g)
+        return [each.clone() for each in gradients] if _graph_is_kept() else gradients
+    if _graph_is_kept():
+        gradients = [each.clone() for each in gradients]
+    # With one dimension g makes torch multiply in fp32; with none it would be rounded to the gradient's dtype first, 1/3 by 0.2 % in bf16.
+    return [each.mul_(g.to(torch.float32).reshape(1)) for each in gradients]
 
 
 def _linear_logp_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -332,7 +333,8 @@ def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
         hidden, weight, bias, *ready = ctx.saved_tensors
         if any(need and not have for need, have in zip(needed, ctx.wanted)):
             raise RuntimeError("fusedlogp::linear_cross_entropy was told to give some gradients (want_...) and autograd wants others")
-        kept = [_scale(gradient, g_loss) if need else None for gradient, need in zip(ready, needed)]
+        scaled = iter(_scale([gradient for gradient, need in zip(ready, needed) if need], g_loss))
+        kept = [next(scaled) if need else None for need in needed]
     else:
         tensors = [0, 1, 2, 3, 4, 9, 10, 12]
         inputs = list(ctx.inputs)

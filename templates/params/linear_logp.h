@@ -56,8 +56,8 @@ typedef enum {
     FLP_SAVE_EXP_OFFSETS, /* computes the rows' offsets from the vocabulary's first tile, and clears the overflow flags */
     FLP_SAVE_EXP_KEEP,    /* the whole forward: statistics and saved exponentials */
     FLP_SAVE_EXP_AGAIN,   /* repeats KEEP for the row blocks in which a row overflowed, after the combine has corrected that row's offset */
-    /* After the forward: recomputes a block of columns for which the forward had no room, without statistics. split describes the block's tiles;
-     * saved_block_rows is 0. */
+    /* After the forward: recomputes blocks of columns for which the forward had no room, without statistics. split describes the tiles of these blocks;
+     * saved_exp is the address at which the first block of all would be. */
     FLP_SAVE_EXP_BLOCK
 } flp_save_exp_phase;
 

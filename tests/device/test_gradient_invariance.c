@@ -17,7 +17,7 @@ typedef struct {
     int with_forward; /* the first chunk's derivatives come from saved exponentials */
     int entropy;      /* there are upstream gradients of the entropy, too */
     int loss;         /* the gradients are those of the summed cross-entropy */
-    int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for the whole batch, which has more than 2 D rows */
+    int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for the whole batch, which has more than D rows */
 } way;
 
 static const way ways[] = {

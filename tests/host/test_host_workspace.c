@@ -145,27 +145,46 @@ static void every_budget_gives_the_same_gradients_elsewhere(void **state)
 
 static const struct {
     flp_cross_entropy_case c;
-    int saved;            /* how many blocks are saved, */
+    int blocks;           /* of LENT_COLUMNS columns; as many of them */
+    int saved;            /* are saved, */
     int in_workspace;     /* 1: in the workspace, not in grad_weight */
     int scaled_elsewhere; /* 1: rows times their factors are in the workspace, too */
+    int at_once;          /* the number of the other blocks that are computed again at once, behind those that are saved */
 } lending[] = {
-    { { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } }, 3, 0, 0 },
+    { { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } }, 3, 3, 0, 0, 0 },
     { { .gradient = { .name = "lent, all blocks, grad_weight alone",
                       .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 },
                       .problem = { .grad_hidden = FLP_NONE, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
       3,
+      3,
+      0,
       0,
       0 },
     { { .gradient = { .name = "lent, one block, fp32 gradients",
                       .forward = { .rows = FLP_CASE_EQUAL_TARGETS,
                                    .problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 64, .vocab = 3100, .bias_dtype = FLP_F32 } },
                       .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32 } } },
+      3,
       1,
       0,
-      0 },
-    { { .gradient = { .name = "lent, no room in grad_weight", .forward.problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 64, .vocab = 2400 } } }, 1, 1, 1 },
+      0,
+      1 },
+    { { .gradient = { .name = "lent, blocks together computed again",
+                      .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 128, .vocab = 7100 },
+                      .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      9,
+      4,
+      0,
+      0,
+      2 },
+    { { .gradient = { .name = "lent, no room in grad_weight", .forward.problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 64, .vocab = 2400 } } },
+      3,
+      1,
+      1,
+      1,
+      1 },
 };
-enum { LENDING = sizeof(lending) / sizeof(*lending), LENT_COLUMNS = 768, LENT_BLOCKS = 3 };
+enum { LENDING = sizeof(lending) / sizeof(*lending), LENT_COLUMNS = 768 };
 
 static int lending_case;
 
@@ -177,7 +196,7 @@ static void lend_narrow_blocks(flp_plan *plan)
 
     assert_true(work->chunks.saves_exp && !work->chunks.direct);
     work->chunks.lent_columns = LENT_COLUMNS;
-    work->chunks.saved_columns = LENT_BLOCKS * LENT_COLUMNS;
+    work->chunks.saved_columns = (int64_t)lending[lending_case].blocks * LENT_COLUMNS;
     work->chunks.columns = FLP_BACKWARD_COLUMNS;
     work->chunks.borrowed_columns = 0;
     work->chunks.borrowed_rows = 0; /* room for all chunks in the workspace */
@@ -185,8 +204,11 @@ static void lend_narrow_blocks(flp_plan *plan)
     lent = flp_vocab_chunks_lending(work->backward, &work->chunks, work->forward->rows);
     assert_int_equal(lending[lending_case].saved, lent.blocks);
     assert_int_equal(lending[lending_case].in_workspace, lent.first < 0);
-    assert_int_equal(LENT_BLOCKS - lent.blocks, lent.again);
+    assert_int_equal(lending[lending_case].blocks - lent.blocks, lent.again);
     assert_int_equal(lending[lending_case].scaled_elsewhere, lent.again > 0 && lent.scaled < 0);
+    if (lent.again > 0)
+        assert_int_equal(lent.blocks + lending[lending_case].at_once,
+                         flp_vocab_chunks_again(work->backward, &work->chunks, &lent, work->forward->rows, lent.blocks).end);
 }
 
 /* The same plan without rows: all gradients are zeros. */

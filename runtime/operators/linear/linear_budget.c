@@ -14,6 +14,7 @@ enum {
     WIDE_HIDDEN = 3072,        /* from this D on the narrower default_tiles_wide are taken */
     BORROWED_TILES = 66,       /* of a chunk whose dlogit is stored in grad_weight: a tile for each cluster of an H100 or H200 */
     DEFAULT_BORROWED_ROWS = 2, /* times D: for up to this many rows grad_weight has room for such a chunk */
+    DEFAULT_LENT_ROWS = 1,     /* times D: up to this many rows nearly all exponentials are saved in grad_weight; with more, some are computed again */
     LEAST_LENT_HIDDEN = 1024,  /* with a smaller D, calls have many times 2 D rows, so that exponentials in grad_weight would be computed again */
     LENT_STEP = 768,           /* columns: whole tiles of 128, 192 and 256 */
     MOST_LENT_COLUMNS = 22 * LENT_STEP,
@@ -173,15 +174,22 @@ static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t hidden)
     return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000 - BLOCK_COLUMNS);
 }
 
-/* The best width of blocks of saved exponentials that are stored in grad_weight at `rows` rows, and in *blocks how many there are; 0: none. Only with losses:
- * else the forward is a call of its own, which is not given grad_weight. */
-static int64_t choose_lent(const flp_linear_work *work, int64_t rows, int64_t *blocks)
+/* Where saved exponentials are to be stored in grad_weight: in blocks of at most `columns` columns, as many as have room at `rows` rows, and besides them the
+ * rows times their factors, at scaled_rows rows. */
+typedef struct {
+    int64_t columns, rows, scaled_rows;
+} lent_room;
+
+/* The best width of such blocks, and in *blocks how many there are; 0: none. Only with losses: else the forward is a call of its own, which is not given
+ * grad_weight. */
+static int64_t choose_lent(const flp_linear_work *work, const lent_room *room, int64_t *blocks)
 {
     int64_t best = 0, most_worth = INT64_MIN;
 
     *blocks = 0;
-    for (int64_t columns = LENT_STEP; work->chunks.saves_exp && work->losses && columns <= MOST_LENT_COLUMNS; columns += LENT_STEP) {
-        const int64_t most = flp_vocab_chunks_most_lent(work->backward, columns, rows), worth = worth_of_lent(columns, most, work->forward->hidden);
+    for (int64_t columns = LENT_STEP; work->chunks.saves_exp && work->losses && columns <= room->columns; columns += LENT_STEP) {
+        const int64_t most = flp_vocab_chunks_most_lent(work->backward, columns, room->rows, room->scaled_rows);
+        const int64_t worth = worth_of_lent(columns, most, work->forward->hidden);
 
         if (most < 1 || worth <= most_worth)
             continue;
@@ -192,12 +200,12 @@ static int64_t choose_lent(const flp_linear_work *work, int64_t rows, int64_t *b
     return best;
 }
 
-/* Chunks with as many saved exponentials in grad_weight as it has room for at `rows` rows. wide: the widths of the chunks after these. */
-static flp_backward_chunks lend(const flp_linear_work *work, tiles wide, int64_t rows)
+/* Chunks with as many saved exponentials in grad_weight as it has room for. wide: the widths of the chunks after these. */
+static flp_backward_chunks lend(const flp_linear_work *work, tiles wide, const lent_room *room)
 {
     int64_t blocks;
-    const int64_t columns = choose_lent(work, rows, &blocks);
-    flp_backward_chunks chunks = chunks_behind(work, blocks * columns, wide, rows);
+    const int64_t columns = choose_lent(work, room, &blocks);
+    flp_backward_chunks chunks = chunks_behind(work, blocks * columns, wide, room->rows);
 
     chunks.lent_columns = columns;
     chunks.direct = 0;
@@ -206,7 +214,9 @@ static flp_backward_chunks lend(const flp_linear_work *work, tiles wide, int64_t
 
 static flp_backward_chunks lending(const flp_linear_work *work, int64_t count)
 {
-    return lend(work, limited_tiles(work, count), work->forward->rows);
+    const lent_room room = { .columns = MOST_LENT_COLUMNS, .rows = work->forward->rows };
+
+    return lend(work, limited_tiles(work, count), &room);
 }
 
 int64_t flp_linear_budget_least(const flp_linear_work *work)
@@ -253,6 +263,7 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
     const int64_t saved_exp = stretch(wide->saved_exp * 2 / bytes, flp_int64_larger(most, wide->saved_exp * 2 / bytes), all);
     const int64_t left = work->chunks.saves_exp ? flp_int64_larger(all - saved_exp, 1) : all, borrowed = flp_int64_smaller(wide->borrowed * 2 / bytes, all);
     const int64_t borrowed_rows = DEFAULT_BORROWED_ROWS * work->forward->hidden;
+    const lent_room room = { flp_int64_smaller(own * FLP_BACKWARD_COLUMNS, MOST_LENT_COLUMNS), DEFAULT_LENT_ROWS * work->forward->hidden, borrowed_rows };
     flp_backward_chunks own_chunks, lent;
 
     if (is_whole_hardly_larger(work, most))
@@ -260,7 +271,7 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
     own_chunks = chunks_of(work, (tiles){ saved_exp, stretch(own, most, left), borrowed }, borrowed_rows);
     if (work->forward->hidden < LEAST_LENT_HIDDEN)
         return own_chunks;
-    lent = lend(work, (tiles){ 0, own, borrowed }, borrowed_rows);
+    lent = lend(work, (tiles){ 0, own, 0 }, &room);
     return lent.saved_columns * WORTH_LENT_PARTS > own_chunks.saved_columns * WORTH_OWN_PARTS ? lent : own_chunks;
 }
 

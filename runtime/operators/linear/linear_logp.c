@@ -123,7 +123,7 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
-/* In flp_linear_logp_launch_block, a unit (a row block and a split) has at least this many tiles, to amortise what is read of its rows at its beginning. Only
+/* In flp_linear_logp_launch_blocks, a unit (a row block and a split) has at least this many tiles, to amortise what is read of its rows at its beginning. Only
  * the last units have one tile. */
 enum { BLOCK_UNIT_TILES = 4 };
 enum { WARPGROUP_ROWS = 64 }; /* a block of no more rows is bound by reading the weight */
@@ -248,19 +248,19 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
     return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_OFFSETS, &parameters, args->stream) : status;
 }
 
-flp_status flp_linear_logp_launch_block(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                        const flp_workspace *workspace, int64_t block)
+flp_status flp_linear_logp_launch_blocks(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                         const flp_workspace *workspace, int64_t begin, int64_t end)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
     const flp_manifest *tile = &plan->tile->manifest;
-    const int64_t columns = more->saved_exp->block_columns;
+    const int64_t of_block = more->saved_exp->block_columns, columns = (end - begin) * of_block;
     launch_parameters parameters;
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
-    if (columns % tile->block_columns != 0)
-        return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_columns %d; wanted a divisor of %" PRId64, tile->variant, tile->block_columns, columns);
-    parameters.tile.first_tile = (int32_t)(block * columns / tile->block_columns);
+    if (of_block % tile->block_columns != 0)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_columns %d; wanted a divisor of %" PRId64, tile->variant, tile->block_columns, of_block);
+    parameters.tile.first_tile = (int32_t)(begin * of_block / tile->block_columns);
     parameters.tile.split = flp_split_compute(columns, tile->block_columns, (int)flp_int64_larger(1, columns / tile->block_columns / BLOCK_UNIT_TILES - 1));
     return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_BLOCK, &parameters, args->stream) : status;
 }

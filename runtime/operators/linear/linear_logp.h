@@ -11,7 +11,7 @@ extern const flp_argument flp_linear_logp_argument_inputs[];
 
 /* Saved exponentials: the terms 2^(z2 - k) of packed rows and of the vocabulary's first `columns` entries, written by the kernel linear_logp_save_exp. */
 typedef struct {
-    void *terms; /* [blocks][block_rows][block_columns] of hidden's dtype, for a chunk of rows. flp_linear_logp_launch_block: one block, block_rows is 0 */
+    void *terms; /* [blocks][block_rows][block_columns] of hidden's dtype, for a chunk of rows */
     int64_t rows, columns;
     int64_t block_rows, block_columns;  /* the columns are stored in blocks, one after the other; with one block, these are rows and columns */
     float *offset;                      /* [rows of the call]: k */
@@ -30,9 +30,10 @@ typedef struct {
 /* The first launch with saved exponentials: computes the offsets of all packed rows of the call. workspace: the call's. */
 flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                           const flp_workspace *workspace);
-/* After the forward: computes block `block` of the saved exponentials, for which the forward had no room, into more->saved_exp->terms. */
-flp_status flp_linear_logp_launch_block(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                        const flp_workspace *workspace, int64_t block);
+/* After the forward: computes the blocks [begin, end) of the saved exponentials, for which the forward had no room. more->saved_exp->terms is the address at
+ * which block 0 would be; no block before `begin` is written. */
+flp_status flp_linear_logp_launch_blocks(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                         const flp_workspace *workspace, int64_t begin, int64_t end);
 /* The forward of more's packed rows, or of all rows. args: the call's. */
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);

@@ -347,19 +347,24 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
     return status == FLP_OK ? run_hidden_product(run, &part) : status;
 }
 
-/* Computes a block of saved exponentials for which the forward had no room, into the workspace's dlogit. */
-static flp_status compute_block_again(const flp_backward_execution *run, int64_t block)
+/* Where a run of blocks of saved exponentials is stored. */
+static char *place_run(const flp_backward_execution *run, const flp_vocab_run *blocks)
 {
-    const int64_t columns = run->chunks->lent_columns;
+    return blocks->first >= 0 ? (char *)run->call.args->grad_weight + blocks->first : flp_backward_at(run, FLP_PART_DLOGIT);
+}
+
+/* Computes saved exponentials for which the forward had no room. The kernel places each block by its number in the vocabulary, so it gets the address at which
+ * block 0 would be. */
+static flp_status compute_again(const flp_backward_execution *run, const flp_vocab_run *blocks, int64_t block_bytes)
+{
     flp_saved_exp saved_exp = flp_linear_logp_backward_saved_exp(&run->call);
     const flp_linear_logp_launch_more more = { .rows = &run->rows, .saved_exp = &saved_exp, .class_weights = run->more->class_weights };
     flp_linear_logp_args inputs = { .stream = run->call.args->stream };
 
     memcpy(&inputs, run->call.args, FLP_LINEAR_INPUT_BYTES);
-    saved_exp.terms = flp_backward_at(run, FLP_PART_DLOGIT);
-    saved_exp.columns = (block + 1) * columns;
-    saved_exp.block_rows = 0;
-    return run->rows.rows > 0 ? flp_linear_logp_launch_block(run->more->forward, &inputs, &more, run->call.workspace, block) : FLP_OK;
+    saved_exp.terms = (void *)((uintptr_t)place_run(run, blocks) - (uintptr_t)(blocks->begin * block_bytes));
+    saved_exp.columns = blocks->end * run->chunks->lent_columns;
+    return run->rows.rows > 0 ? flp_linear_logp_launch_blocks(run->more->forward, &inputs, &more, run->call.workspace, blocks->begin, blocks->end) : FLP_OK;
 }
 
 /* The execution with the rows times their factors: these are in place of the packed rows, or in a place of their own where the packed rows are needed, too. */
@@ -374,35 +379,76 @@ static flp_backward_execution with_scaled_rows(const flp_backward_execution *run
     return scaled;
 }
 
+/* 1: grad_hidden's product may come before grad_weight's. Not if it is direct, because it then overwrites the rows, which grad_weight's product reads. Not with
+ * the filter, which leaves tiles of all lengths, so that nobody knows which clusters are idle when. Where grad_weight's tiles are so long that an idle cluster
+ * has no time for one, it has for those of the next chunk's derivatives: grad_hidden's product then comes second. */
+static int can_go_hidden_first(const flp_backward_execution *run)
+{
+    const flp_linear_logp_backward_plan *plan = run->call.plan;
+
+    return plan->hidden_product && plan->weight_product && !plan->filter && run->rows.rows > 0 && !flp_backward_is_direct(run);
+}
+
+/* 1: grad_hidden's product leaves at least half of the clusters idle. While it runs, these have time for much of grad_weight's product. */
+static int leaves_half_idle(const flp_backward_execution *run)
+{
+    const flp_tile_launch launch = { .rows = run->rows.rows, .columns = run->forward->hidden };
+    const flp_tile_shape shape = flp_tile_launch_shape(&run->call.plan->common, FLP_ROLE_HIDDEN_PRODUCT, &launch);
+
+    return 2 * shape.tiles <= shape.clusters;
+}
+
+/* 1: grad_hidden's product of the block comes first, and grad_weight's begins on the clusters that it leaves idle. Then the block's entries of grad_weight may be
+ * written while any products of its run are still computed, so these entries must end before the run. */
+static int is_hidden_first(const flp_backward_execution *run, const flp_vocab_run *blocks, int64_t block)
+{
+    const int64_t written = (block + 1) * run->chunks->lent_columns * run->forward->hidden * flp_dtype_bytes(run->problem->grad_weight);
+
+    return can_go_hidden_first(run) && !run->call.plan->bias && leaves_half_idle(run) && (blocks->first < 0 || written <= blocks->first);
+}
+
+/* The products of a block. scaled: the execution with the rows times their factors. */
+static flp_status run_block(const flp_backward_execution *run, const flp_backward_execution *scaled, int64_t block, const flp_vocab_run *blocks,
+                            int64_t block_bytes)
+{
+    const int64_t columns = run->chunks->lent_columns;
+    const int follows = block > blocks->begin && run->call.plan->hidden_product && !run->call.plan->bias;
+    const int hidden_first = is_hidden_first(run, blocks, block);
+    const chunk part = { .first = block * columns,
+                         .columns = columns,
+                         .dlogit = place_run(run, blocks) + (block - blocks->begin) * block_bytes,
+                         .stride = columns,
+                         .row_factor = run->row_factor,
+                         .pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : !hidden_first,
+                         .hidden_first = hidden_first,
+                         .weight_head = hidden_first ? weight_head_start(run, columns) : (flp_head_start){ 0, 0 },
+                         .weight_follows_hidden = follows && !hidden_first };
+    flp_status status = hidden_first ? run_hidden_product(run, &part) : run_weight_products(scaled, &part);
+
+    if (status == FLP_OK)
+        status = hidden_first ? run_weight_products(scaled, &part) : run_hidden_product(run, &part);
+    return status;
+}
+
 /* The same for saved exponentials in grad_weight, block by block: what is written of grad_weight may overwrite blocks that both products have read. The
- * products of a saved block begin beside the end of the previous ones, and wait for these before they write: grad_hidden's adds to the same sums as the
- * previous block's. */
+ * products of a block begin beside the end of those of the previous block of its run, and wait for these before they write: grad_hidden's adds to the same
+ * sums as the previous block's. */
 static flp_status run_lent(const flp_backward_execution *run)
 {
     const int64_t columns = run->chunks->lent_columns;
     const flp_vocab_lending lending = flp_vocab_chunks_lending(run->problem, run->chunks, run->rows.rows);
     const flp_backward_execution scaled = with_scaled_rows(run, &lending);
     const int64_t block_bytes = lending.block_rows * columns * flp_dtype_bytes(run->forward->dtype);
-    char *dlogit = flp_backward_at(run, FLP_PART_DLOGIT), *saved = lending.first >= 0 ? (char *)run->call.args->grad_weight + lending.first : dlogit;
+    flp_vocab_run blocks = { 0, lending.again > 0 ? lending.blocks : run->chunks->saved_columns / columns, lending.first };
     flp_status status = run->rows.rows > 0 ? flp_backward_scale_rows(&scaled, 1) : FLP_OK;
 
     for (int64_t block = 0; status == FLP_OK && block * columns < run->chunks->saved_columns; block++) {
-        const int is_saved = block < lending.blocks || lending.again == 0;
-        const int follows = is_saved && block > 0 && run->call.plan->hidden_product && !run->call.plan->bias;
-        const chunk part = { .first = block * columns,
-                             .columns = columns,
-                             .dlogit = is_saved ? saved + block * block_bytes : dlogit,
-                             .stride = columns,
-                             .row_factor = run->row_factor,
-                             .pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : 1,
-                             .weight_follows_hidden = follows };
-
-        if (!is_saved)
-            status = compute_block_again(run, block);
+        if (block == blocks.end) {
+            blocks = flp_vocab_chunks_again(run->problem, run->chunks, &lending, run->rows.rows, block);
+            status = compute_again(run, &blocks, block_bytes);
+        }
         if (status == FLP_OK)
-            status = run_weight_products(&scaled, &part);
-        if (status == FLP_OK)
-            status = run_hidden_product(run, &part);
+            status = run_block(run, &scaled, block, &blocks, block_bytes);
     }
     return status == FLP_OK && run->rows.rows > 0 && lending.again == 0 && run->chunks->saved_columns < run->forward->vocab
                ? flp_backward_gather_rows(run, FLP_STEP_UNSCALE_BEHIND, 0)
@@ -459,16 +505,6 @@ static flp_status run_products(const flp_backward_execution *run, const chunk *p
     if (status == FLP_OK)
         status = run_hidden_product(run, part);
     return status == FLP_OK && part->hidden_first ? run_weight_product(run, part) : status;
-}
-
-/* 1: grad_hidden's product may come before grad_weight's. Not if it is direct, because it then overwrites the rows, which grad_weight's product reads. Not with
- * the filter, which leaves tiles of all lengths, so that nobody knows which clusters are idle when. Where grad_weight's tiles are so long that an idle cluster
- * has no time for one, it has for those of the next chunk's derivatives: grad_hidden's product then comes second. */
-static int can_go_hidden_first(const flp_backward_execution *run)
-{
-    const flp_linear_logp_backward_plan *plan = run->call.plan;
-
-    return plan->hidden_product && plan->weight_product && !plan->filter && run->rows.rows > 0 && !flp_backward_is_direct(run);
 }
 
 /* *before: the product that precedes this chunk; receives the chunk's last product. */

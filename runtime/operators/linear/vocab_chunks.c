@@ -114,30 +114,44 @@ static int64_t most_within(const flp_linear_logp_backward_problem *normal, int64
     return flp_int64_smaller(blocks, INT32_MAX / lent_rows(rows) - 1);
 }
 
-int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows)
-{
-    return is_free(normal) ? most_within(normal, columns, rows, lending_bytes(normal)) : 0;
-}
-
 int64_t flp_vocab_chunks_row_stride(const flp_linear_logp_backward_problem *normal)
 {
     return flp_int64_round_up(normal->forward.hidden, ALIGNED_BYTES / flp_dtype_bytes(normal->forward.dtype));
+}
+
+static int64_t scaled_bytes(const flp_linear_logp_backward_problem *normal, int64_t rows)
+{
+    return flp_int64_round_up(rows * flp_vocab_chunks_row_stride(normal) * flp_dtype_bytes(normal->forward.dtype), BORROWED_ALIGNMENT);
+}
+
+int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t scaled_rows)
+{
+    const int64_t room = lending_bytes(normal), left = room - scaled_bytes(normal, scaled_rows);
+
+    if (!is_free(normal) || left < 0)
+        return 0;
+    return flp_int64_smaller(most_within(normal, columns, rows, room), left / written_bytes(normal, columns));
 }
 
 /* The byte offset in grad_weight of the rows times their factors: at its end, where nothing is written before all blocks have been processed. -1: they do not
  * fit. */
 static int64_t scaled_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
 {
-    const int64_t bytes = flp_int64_round_up(rows * flp_vocab_chunks_row_stride(normal) * flp_dtype_bytes(normal->forward.dtype), BORROWED_ALIGNMENT);
-    const int64_t at = lending_bytes(normal) - bytes;
+    const int64_t at = lending_bytes(normal) - scaled_bytes(normal, rows);
 
     return at >= written_bytes(normal, chunks->saved_columns) ? at : -1;
+}
+
+/* The number of blocks that fit into dlogit's memory in the workspace. */
+static int64_t most_in_workspace(const flp_backward_chunks *chunks, int64_t rows)
+{
+    return flp_vocab_chunks_widest(chunks, rows) / chunks->lent_columns;
 }
 
 flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
 {
     const int64_t all = chunks->saved_columns / chunks->lent_columns, columns = chunks->lent_columns;
-    const int64_t in_workspace = flp_int64_smaller(all, flp_vocab_chunks_widest(chunks, rows) / columns);
+    const int64_t in_workspace = flp_int64_smaller(all, most_in_workspace(chunks, rows));
     flp_vocab_lending lending = { .blocks = most_within(normal, columns, rows, lending_bytes(normal)), .block_rows = lent_rows(rows), .scaled = -1 };
     int64_t end = lending_bytes(normal);
 
@@ -154,6 +168,19 @@ flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_proble
     }
     lending.again = rows > 0 ? all - lending.blocks : 0;
     return lending;
+}
+
+flp_vocab_run flp_vocab_chunks_again(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, const flp_vocab_lending *lending,
+                                     int64_t rows, int64_t begin)
+{
+    const int64_t columns = chunks->lent_columns, left = chunks->saved_columns / columns - begin;
+    const int64_t end = lending->scaled >= 0 ? lending->scaled : lending_bytes(normal);
+    const int64_t lent = flp_int64_smaller(left, most_within(normal, columns, rows, end - written_bytes(normal, begin * columns)));
+    const int64_t own = flp_int64_smaller(left, most_in_workspace(chunks, rows));
+
+    if (lent > 0 && lent >= own)
+        return (flp_vocab_run){ begin, begin + lent, end - lent * lent_bytes(normal, columns, rows) };
+    return (flp_vocab_run){ begin, begin + flp_int64_larger(1, own), -1 };
 }
 
 flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first)

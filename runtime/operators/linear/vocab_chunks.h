@@ -34,7 +34,7 @@ typedef struct {
     int64_t saved_columns; /* width of the saved exponentials, from the vocabulary's first entry on; 0: there are none */
     /* > 0: the saved exponentials are stored in grad_weight, which is written later, in blocks of this many columns. saved_columns is a multiple of it, and
      * each block is a chunk. A call of more than borrowed_rows rows may have room only for the first blocks, there or in the workspace. The other blocks are
-     * then computed again, in the workspace, with the same bits. 0: one block, in the workspace. */
+     * then computed again, as soon as there is room for them, with the same bits. 0: one block, in the workspace. */
     int64_t lent_columns;
     int64_t borrowed_columns; /* width of a chunk whose dlogit is stored in grad_weight, after the chunk's own part of it; 0: there is none */
     /* Chunks have borrowed_columns as long as grad_weight has room for dlogit of this many rows. Where a call has more rows than fit, dlogit is stored in the
@@ -59,8 +59,8 @@ int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
 
 /* The number of blocks of saved exponentials, of `columns` columns and `rows` rows each, that fit into grad_weight such that none is overwritten before it has
- * been read. */
-int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows);
+ * been read. Behind the blocks' own entries of grad_weight there is room for scaled_rows rows times their factors; 0: for none. */
+int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t scaled_rows);
 
 /* With lent_columns: where the saved exponentials of `rows` rows are stored. Computing a block again takes the packed rows, and grad_weight's product takes the
  * rows times their factors. So where blocks are computed again, the latter have a place of their own. */
@@ -72,6 +72,17 @@ typedef struct {
     int64_t scaled;     /* if blocks are computed again: byte offset in grad_weight of the rows times their factors; -1: they are in the workspace */
 } flp_vocab_lending;
 flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows);
+
+/* A run of blocks whose exponentials one launch stores, one block after the other. */
+typedef struct {
+    int64_t begin, end; /* blocks [begin, end) */
+    int64_t first;      /* byte offset of block `begin` in grad_weight; -1: the blocks are in the workspace, as dlogit */
+} flp_vocab_run;
+
+/* The blocks from `begin` on that are computed again at once, when the products of all blocks before `begin` are complete: as many as fit into the part of
+ * grad_weight that is not written yet such that none is overwritten before it has been read, or into the workspace, where more of them fit. At least one. */
+flp_vocab_run flp_vocab_chunks_again(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, const flp_vocab_lending *lending,
+                                     int64_t rows, int64_t begin);
 
 /* The stride, in elements, of packed rows that have a place of their own in the workspace. */
 int64_t flp_vocab_chunks_row_stride(const flp_linear_logp_backward_problem *normal);
