@@ -182,10 +182,10 @@ def _scale(gradients: list, g: Tensor) -> list:
     # In place where autograd does not use the gradients again, because grad_weight is as large as weight.
     if torch.is_grad_enabled() or _is_compiling() or not all(_is_plain(value) for value in (*gradients, g)):
         return [(each.to(torch.float32) * g.to(torch.float32)).to(each.dtype) for each in gradients]
-    if g.is_cpu and g.item() == 1.0:  # the g of loss.backward(); read on the CPU only, because reading from a GPU would wait for it
-        return [each.clone() for each in gradients] if _graph_is_kept() else gradients
     if _graph_is_kept():
         gradients = [each.clone() for each in gradients]
+    if g.is_cpu and g.item() == 1.0:  # the g of loss.backward(); read on the CPU only, because reading from a GPU would wait for it
+        return gradients
     # With one dimension g makes torch multiply in fp32; with none it would be rounded to the gradient's dtype first, 1/3 by 0.2 % in bf16.
     return [each.mul_(g.to(torch.float32).reshape(1)) for each in gradients]
 

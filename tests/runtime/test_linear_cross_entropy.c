@@ -1,5 +1,5 @@
-/* Plans and calls of linear_cross_entropy: what is refused, where it runs, and what it leaves behind. The numbers are for
- * test_linear_cross_entropy_cpu.c. */
+/* Plans and calls of linear_cross_entropy: what is refused, where it runs, and what it leaves behind. The order of its launches is for
+ * test_linear_cross_entropy_launches.c, the numbers are for test_linear_cross_entropy_cpu.c. */
 #include "operators/linear/linear_cross_entropy_plan.h"
 
 #include <math.h>
@@ -10,9 +10,6 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "operator_call.h"
-#include "operators/linear/linear_logp_backward.h"
-#include "params/linear_logp_backward.h"
-#include "params/matrix_product.h"
 
 enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
 
@@ -462,139 +459,6 @@ static void all_launches_are_on_the_stream(void **state)
     assert_in_range(fake_driver.launches, 9, FAKE_LAUNCHES);
 }
 
-/* Which launch is the first of a kernel whose name holds both; -1: none is. */
-static int launch_of(const char *kernel, const char *option)
-{
-    for (int i = 0; i < fake_driver.launches && i < FAKE_LAUNCHES; i++)
-        if (strstr(fake_driver.launch[i].kernel, kernel) && strstr(fake_driver.launch[i].kernel, option))
-            return i;
-    return -1;
-}
-
-static const uint32_t *meetings[FLP_MEETINGS]; /* of the products that were launched */
-static int products;
-
-static void note_meetings(const fake_launch *launch)
-{
-    if (strstr(launch->kernel, "matrix_product"))
-        meetings[products++ % FLP_MEETINGS] = ((const flp_matrix_product_params *)launch->parameters[3])->meetings; /* behind three maps */
-}
-
-/* Short ones' do not drift apart. */
-static void clusters_of_long_products_keep_in_step(void **state)
-{
-    const int64_t least = flp_backward_least_steps_in_step;
-
-    (void)state;
-    problem.backward.grad_bias = FLP_NONE;
-    args.grad_bias = NULL;
-    problem.backward.memory_budget = 1 << 20;
-    operator_call_make_plan();
-    fake_driver.on_launch = note_meetings;
-    products = 0;
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    assert_true(products == 2 && !meetings[0] && !meetings[1]);
-    flp_backward_least_steps_in_step = 1;
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    flp_backward_least_steps_in_step = least;
-    assert_true(products == 4 && meetings[0] && meetings[1] && meetings[0] != meetings[1]); /* each its own */
-    fake_driver.on_launch = NULL;
-}
-
-/* The launches of the chunks: derivatives, grad_hidden's and grad_weight's products (d, h, w), and the head start of each. */
-typedef struct {
-    char kind;
-    int workers, tiles;
-} started;
-static started starts[128];
-static int start_count;
-
-static void note_start(const fake_launch *launch)
-{
-    started *to = &starts[start_count];
-
-    if (strstr(launch->kernel, "grad_logits")) {
-        const flp_grad_logits_params *params = launch->parameters[3]; /* behind three maps */
-        *to = (started){ 'd', params->head_workers, params->head_tiles };
-    } else if (strstr(launch->kernel, "matrix_product")) {
-        const flp_matrix_product_params *params = launch->parameters[3];
-        *to = (started){ strstr(launch->kernel, "targets_in_rows") ? 'w' : 'h', params->head_workers, params->head_tiles };
-    } else {
-        return;
-    }
-    if (start_count < 127)
-        start_count++;
-}
-
-/* The second chunk of derivatives of a step at so many rows, and its products. With label smoothing no exponentials are saved, and there are many chunks. */
-static const started *second_chunk(int64_t rows)
-{
-    int chunks = 0, i = 0;
-
-    problem.label_smoothing = 1;
-    problem.backward.forward.rows = args.rows = rows;
-    problem.backward.forward.hidden = 4096;
-    problem.backward.forward.vocab = 128256;
-    problem.backward.grad_bias = FLP_NONE;
-    args.grad_bias = NULL;
-    operator_call_make_plan();
-    fake_driver.on_launch = note_start;
-    start_count = 0;
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    fake_driver.on_launch = NULL;
-    while (i < start_count && !(starts[i].kind == 'd' && ++chunks == 2))
-        i++;
-    assert_in_range(i, 1, start_count - 3);
-    return &starts[i];
-}
-
-static void assert_start(char kind, int workers, int tiles, started actual)
-{
-    assert_int_equal(kind, actual.kind);
-    assert_int_equal(workers, actual.workers);
-    assert_int_equal(tiles, actual.tiles);
-}
-
-/* Of an H200's 66 clusters grad_hidden's 512 tiles leave 16 idle; grad_weight's 528 but for those 16 leave as many. At 16384 rows 1024 tiles leave 32
- * idle, for less than one of grad_weight's. */
-static void who_is_idle_begins_with_the_next_launch(void **state)
-{
-    const started *chunk = second_chunk(8192);
-
-    (void)state;
-    assert_start('d', 16, 2, chunk[0]);
-    assert_start('h', 0, 0, chunk[1]);
-    assert_start('w', 16, 1, chunk[2]);
-    chunk = second_chunk(16384);
-    assert_start('d', 32, 2, chunk[0]);
-    assert_start('w', 0, 0, chunk[1]);
-    assert_start('h', 0, 0, chunk[2]);
-}
-
-static void grad_hidden_comes_first_where_there_is_room(void **state)
-{
-    const int rows = (int)args.rows;
-    int hidden, weight;
-
-    (void)state;
-    problem.backward.grad_bias = FLP_NONE;
-    args.grad_bias = NULL;
-    problem.backward.memory_budget = 1 << 20;
-    operator_call_make_plan();
-    assert_contains(flp_plan_describe(plan), "grad_hidden product: before grad_weight's");
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    hidden = launch_of("matrix_product", "in_step_targets_of_rows");
-    weight = launch_of("matrix_product", "in_step_targets_in_rows");
-    assert_in_range(hidden, launch_of("backward_gather", "") + 1, FAKE_LAUNCHES);
-    assert_int_equal(hidden + 1, weight); /* beside its end */
-    args.rows = 0;
-    fake_driver.launches = 0;
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args)); /* grad_weight is zeroed */
-    assert_int_equal(-1, launch_of("matrix_product", "in_step_targets_of_rows"));
-    assert_true(launch_of("matrix_product", "in_step_targets_in_rows") > 0);
-    args.rows = rows;
-}
-
 static void ask_for_the_loss_alone(void)
 {
     problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
@@ -637,38 +501,6 @@ static void without_gradients_the_workspace_holds_the_rows_that_count(void **sta
 }
 
 /* What brings rows together, finds the offsets of the saved exponentials and puts grad_hidden in its places is done once. */
-static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
-{
-    static const struct {
-        int64_t rows;
-        int chunks;
-    } calls[] = { { 1100, 3 }, { 1024, 2 }, { 513, 2 }, { 512, 1 }, { 1, 1 } };
-
-    (void)state;
-    problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = 1100, .hidden = HIDDEN, .vocab = 1500 },
-                                                                .grad_hidden = FLP_BF16,
-                                                                .grad_weight = FLP_F32,
-                                                                .accumulate = FLP_ACCUMULATE_WEIGHT,
-                                                                .memory_budget = 2000000 } };
-    args.bias = args.class_weights = args.grad_bias = NULL;
-    args.token_weights = args.entropy = NULL;
-    operator_call_make_plan();
-    assert_contains(flp_plan_describe(plan), "rows: 512 at a time\n");
-    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-        const int chunks = calls[i].chunks;
-        args.rows = calls[i].rows;
-        fake_driver.launches = 0;
-        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-        assert_int_equal(1 + chunks, operator_call_launches_of("flp_linear_logp_backward_rows_"));       /* places; differentiates */
-        assert_int_equal(1 + chunks + 1, operator_call_launches_of("flp_linear_logp_backward_gather_")); /* gathers; scales; stages */
-        assert_int_equal(1 + 2 * chunks, operator_call_launches_of("flp_linear_logp_save_exp_"));        /* offsets; keeps, keeps again */
-        assert_int_equal(chunks, operator_call_launches_of("flp_linear_logp_combine_"));
-        assert_int_equal(chunks, operator_call_launches_of("flp_token_loss_"));
-        assert_int_equal(2 * chunks, operator_call_launches_of("flp_matrix_product_"));
-        assert_int_equal(1, operator_call_launches_of("flp_linear_logp_backward_finish_"));
-    }
-}
-
 static void the_workspace_is_checked(void **state)
 {
     (void)state;
@@ -702,12 +534,8 @@ int main(void)
         TEST(the_cpu_path_computes_at_once, start_on_cpu),
         TEST(no_rows_write_zeros_and_need_no_inputs, start_on_cpu),
         TEST(all_launches_are_on_the_stream, start_on_gpu),
-        TEST(grad_hidden_comes_first_where_there_is_room, start_on_gpu),
-        TEST(clusters_of_long_products_keep_in_step, start_on_gpu),
-        TEST(who_is_idle_begins_with_the_next_launch, start_on_gpu),
         TEST(without_gradients_the_rows_are_brought_together_too, start_on_gpu),
         TEST(without_gradients_the_workspace_holds_the_rows_that_count, start_on_gpu),
-        TEST(rows_in_chunks_share_what_can_be_done_at_once, start_on_gpu),
         TEST(the_workspace_is_checked, start_on_gpu),
         OPERATOR_CASE(another_cuda_context_is_refused, start_on_gpu),
         OPERATOR_CASE(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),

@@ -299,6 +299,18 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
     return run->call.plan->hidden_product && run->rows.rows > 0 ? add_to_sums(run, part) : FLP_OK;
 }
 
+/* All products of a chunk, in its order. */
+static flp_status run_products(const flp_backward_execution *run, const chunk *part)
+{
+    flp_status status = run_bias(run, part);
+
+    if (status == FLP_OK && !part->hidden_first)
+        status = run_weight_product(run, part);
+    if (status == FLP_OK)
+        status = run_hidden_product(run, part);
+    return status == FLP_OK && part->hidden_first ? run_weight_product(run, part) : status;
+}
+
 /* The product without the rows' factors, which are not known yet. */
 flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
 {
@@ -402,7 +414,7 @@ static int leaves_half_idle(const flp_backward_execution *run)
  * written while any products of its run are still computed, so these entries must end before the run. */
 static int is_hidden_first(const flp_backward_execution *run, const flp_vocab_run *blocks, int64_t block)
 {
-    const int64_t written = (block + 1) * run->chunks->lent_columns * run->forward->hidden * flp_dtype_bytes(run->problem->grad_weight);
+    const int64_t written = flp_vocab_chunks_written_bytes(run->problem, (block + 1) * run->chunks->lent_columns);
 
     return can_go_hidden_first(run) && !run->call.plan->bias && leaves_half_idle(run) && (blocks->first < 0 || written <= blocks->first);
 }
@@ -423,11 +435,8 @@ static flp_status run_block(const flp_backward_execution *run, const flp_backwar
                          .hidden_first = hidden_first,
                          .weight_head = hidden_first ? weight_head_start(run, columns) : (flp_head_start){ 0, 0 },
                          .weight_follows_hidden = follows && !hidden_first };
-    flp_status status = hidden_first ? run_hidden_product(run, &part) : run_weight_products(scaled, &part);
 
-    if (status == FLP_OK)
-        status = hidden_first ? run_weight_products(scaled, &part) : run_hidden_product(run, &part);
-    return status;
+    return run_products(scaled, &part);
 }
 
 /* The same for saved exponentials in grad_weight, block by block: what is written of grad_weight may overwrite blocks that both products have read. The
@@ -494,17 +503,6 @@ static flp_status finish_hidden_first(const flp_backward_execution *run, const c
     if (status == FLP_OK)
         status = flp_backward_mark_grad_hidden(run->call.args);
     return status == FLP_OK ? run_weight_products(run, part) : status;
-}
-
-static flp_status run_products(const flp_backward_execution *run, const chunk *part)
-{
-    flp_status status = run_bias(run, part);
-
-    if (status == FLP_OK && !part->hidden_first)
-        status = run_weight_product(run, part);
-    if (status == FLP_OK)
-        status = run_hidden_product(run, part);
-    return status == FLP_OK && part->hidden_first ? run_weight_product(run, part) : status;
 }
 
 /* *before: the product that precedes this chunk; receives the chunk's last product. */

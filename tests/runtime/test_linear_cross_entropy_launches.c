@@ -1,0 +1,263 @@
+/* The launches of linear_cross_entropy on a GPU: their order, which of them begin beside the end of others, and what they share. */
+#include <stdio.h>
+
+#include "fake_call.h"
+#include "assertions.h"
+#include "fake_driver.h"
+#include "operator_call.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_logp_backward.h"
+#include "params/linear_logp_backward.h"
+#include "params/matrix_product.h"
+
+enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
+
+/* What a call is given; no kernel runs. */
+static _Alignas(256) uint16_t hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], grad_hidden[ROWS * HIDDEN], grad_weight[VOCAB * HIDDEN];
+static _Alignas(256) float logp[ROWS], lse[ROWS], loss[ROWS];
+static _Alignas(256) int64_t target[ROWS];
+static flp_context *context;
+static flp_linear_cross_entropy_problem problem;
+static flp_linear_cross_entropy_args args;
+static flp_plan *plan;
+static void *workspace;
+
+static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
+{
+    return flp_linear_cross_entropy_plan_create(of, wanted, made);
+}
+
+static const operator_call call = {
+    .plan_create = create_plan,
+    .context = &context,
+    .plan = &plan,
+    .memory = &workspace,
+    .problem = &problem,
+    .args = &args,
+    .most_rows = &problem.backward.forward.rows,
+    .backend = &problem.backward.forward.backend,
+    .rows = &args.rows,
+    .workspace = &args.workspace,
+    .stream = &args.stream,
+    .workspace_bytes = &args.workspace_bytes,
+};
+
+static int start_on_gpu(void **state)
+{
+    (void)state;
+    operator_call_current = &call;
+    context = fake_call_start(0);
+    problem = (flp_linear_cross_entropy_problem){
+        .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB }, .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16 }
+    };
+    args = (flp_linear_cross_entropy_args){
+        .rows = ROWS,
+        .hidden = hidden,
+        .weight = weight,
+        .target = target,
+        .ignore_index = -100,
+        .flags = FLP_IGNORE_INDEX,
+        .loss = loss,
+        .logp = logp,
+        .lse = lse,
+        .grad_hidden = grad_hidden,
+        .grad_weight = grad_weight,
+    };
+    return operator_call_start_on_gpu();
+}
+
+/* Which launch is the first of a kernel whose name holds both; -1: none is. */
+static int launch_of(const char *kernel, const char *option)
+{
+    for (int i = 0; i < fake_driver.launches && i < FAKE_LAUNCHES; i++)
+        if (strstr(fake_driver.launch[i].kernel, kernel) && strstr(fake_driver.launch[i].kernel, option))
+            return i;
+    return -1;
+}
+
+static const uint32_t *meetings[FLP_MEETINGS]; /* of the products that were launched */
+static int products;
+
+static void note_meetings(const fake_launch *launch)
+{
+    if (strstr(launch->kernel, "matrix_product"))
+        meetings[products++ % FLP_MEETINGS] = ((const flp_matrix_product_params *)launch->parameters[3])->meetings; /* behind three maps */
+}
+
+/* Short ones' do not drift apart. */
+static void clusters_of_long_products_keep_in_step(void **state)
+{
+    const int64_t least = flp_backward_least_steps_in_step;
+
+    (void)state;
+    problem.backward.memory_budget = 1 << 20;
+    operator_call_make_plan();
+    fake_driver.on_launch = note_meetings;
+    products = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_true(products == 2 && !meetings[0] && !meetings[1]);
+    flp_backward_least_steps_in_step = 1;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    flp_backward_least_steps_in_step = least;
+    assert_true(products == 4 && meetings[0] && meetings[1] && meetings[0] != meetings[1]); /* each its own */
+    fake_driver.on_launch = NULL;
+}
+
+/* The launches of the chunks: derivatives, grad_hidden's and grad_weight's products (d, h, w), and the head start of each. */
+typedef struct {
+    char kind;
+    int workers, tiles;
+} started;
+static started starts[128];
+static int start_count;
+
+static void note_start(const fake_launch *launch)
+{
+    started *to = &starts[start_count];
+
+    if (strstr(launch->kernel, "grad_logits")) {
+        const flp_grad_logits_params *params = launch->parameters[3]; /* behind three maps */
+        *to = (started){ 'd', params->head_workers, params->head_tiles };
+    } else if (strstr(launch->kernel, "matrix_product")) {
+        const flp_matrix_product_params *params = launch->parameters[3];
+        *to = (started){ strstr(launch->kernel, "targets_in_rows") ? 'w' : 'h', params->head_workers, params->head_tiles };
+    } else {
+        return;
+    }
+    if (start_count < 127)
+        start_count++;
+}
+
+/* Notes the launches of a step at so many rows. */
+static void note_step(int64_t rows)
+{
+    problem.backward.forward.rows = args.rows = rows;
+    problem.backward.forward.hidden = 4096;
+    problem.backward.forward.vocab = 128256;
+    operator_call_make_plan();
+    fake_driver.on_launch = note_start;
+    start_count = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    fake_driver.on_launch = NULL;
+}
+
+/* The second chunk of derivatives of a step at so many rows, and its products. With a softcap no exponentials are saved, and there are many chunks. */
+static const started *second_chunk(int64_t rows)
+{
+    int chunks = 0, i = 0;
+
+    problem.backward.forward.softcap = 30;
+    note_step(rows);
+    while (i < start_count && !(starts[i].kind == 'd' && ++chunks == 2))
+        i++;
+    assert_in_range(i, 1, start_count - 3);
+    return &starts[i];
+}
+
+static void assert_start(char kind, int workers, int tiles, started actual)
+{
+    assert_int_equal(kind, actual.kind);
+    assert_int_equal(workers, actual.workers);
+    assert_int_equal(tiles, actual.tiles);
+}
+
+/* Of an H200's 66 clusters grad_hidden's 512 tiles leave 16 idle; grad_weight's 528 but for those 16 leave as many, 32 blocks. At 16384 rows 1024 tiles leave 32
+ * idle, for less than one of grad_weight's. */
+static void who_is_idle_begins_with_the_next_launch(void **state)
+{
+    const started *chunk = second_chunk(8192);
+
+    (void)state;
+    assert_start('d', 32, 2, chunk[0]);
+    assert_start('h', 0, 0, chunk[1]);
+    assert_start('w', 16, 1, chunk[2]);
+    chunk = second_chunk(16384);
+    assert_start('d', 64, 2, chunk[0]);
+    assert_start('w', 0, 0, chunk[1]);
+    assert_start('h', 0, 0, chunk[2]);
+}
+
+/* Of a block of saved exponentials at 64 rows, grad_hidden's 32 tiles leave more than half of the clusters idle: its product comes first, and grad_weight's begins
+ * on these. At 8192 rows it leaves 16 of 66 idle. */
+static void products_of_few_rows_begin_with_grad_hidden(void **state)
+{
+    enum { BLOCKS = 19 };
+
+    (void)state;
+    note_step(64);
+    assert_in_range(start_count, 2 * BLOCKS + 1, 127);
+    for (int block = 0; block < BLOCKS; block++) {
+        const started weight_start = starts[2 * block + 1];
+
+        assert_start('h', 0, 0, starts[2 * block]);
+        assert_true(weight_start.kind == 'w' && weight_start.workers > 33 && weight_start.tiles > 0);
+    }
+    assert_int_equal('d', starts[2 * BLOCKS].kind);
+    note_step(8192);
+    assert_start('w', 0, 0, starts[0]);
+    assert_start('h', 0, 0, starts[1]);
+}
+
+static void grad_hidden_comes_first_where_there_is_room(void **state)
+{
+    const int rows = (int)args.rows;
+    int hidden, weight;
+
+    (void)state;
+    problem.backward.memory_budget = 1 << 20;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "grad_hidden product: before grad_weight's");
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    hidden = launch_of("matrix_product", "in_step_targets_of_rows");
+    weight = launch_of("matrix_product", "in_step_targets_in_rows");
+    assert_in_range(hidden, launch_of("backward_gather", "") + 1, FAKE_LAUNCHES);
+    assert_int_equal(hidden + 1, weight); /* beside its end */
+    args.rows = 0;
+    fake_driver.launches = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args)); /* grad_weight is zeroed */
+    assert_int_equal(-1, launch_of("matrix_product", "in_step_targets_of_rows"));
+    assert_true(launch_of("matrix_product", "in_step_targets_in_rows") > 0);
+    args.rows = rows;
+}
+
+static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
+{
+    static const struct {
+        int64_t rows;
+        int chunks;
+    } calls[] = { { 1100, 3 }, { 1024, 2 }, { 513, 2 }, { 512, 1 }, { 1, 1 } };
+
+    (void)state;
+    problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = 1100, .hidden = HIDDEN, .vocab = 1500 },
+                                                                .grad_hidden = FLP_BF16,
+                                                                .grad_weight = FLP_F32,
+                                                                .accumulate = FLP_ACCUMULATE_WEIGHT,
+                                                                .memory_budget = 2000000 } };
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "rows: 512 at a time\n");
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        const int chunks = calls[i].chunks;
+        args.rows = calls[i].rows;
+        fake_driver.launches = 0;
+        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+        assert_int_equal(1 + chunks, operator_call_launches_of("flp_linear_logp_backward_rows_"));       /* places; differentiates */
+        assert_int_equal(1 + chunks + 1, operator_call_launches_of("flp_linear_logp_backward_gather_")); /* gathers; scales; stages */
+        assert_int_equal(1 + 2 * chunks, operator_call_launches_of("flp_linear_logp_save_exp_"));        /* offsets; keeps, keeps again */
+        assert_int_equal(chunks, operator_call_launches_of("flp_linear_logp_combine_"));
+        assert_int_equal(chunks, operator_call_launches_of("flp_token_loss_"));
+        assert_int_equal(2 * chunks, operator_call_launches_of("flp_matrix_product_"));
+        assert_int_equal(1, operator_call_launches_of("flp_linear_logp_backward_finish_"));
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start_on_gpu, operator_call_stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(grad_hidden_comes_first_where_there_is_room), TEST(products_of_few_rows_begin_with_grad_hidden),   TEST(clusters_of_long_products_keep_in_step),
+        TEST(who_is_idle_begins_with_the_next_launch),     TEST(rows_in_chunks_share_what_can_be_done_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
