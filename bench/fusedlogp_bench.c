@@ -12,6 +12,7 @@
 #include "logits.h"
 #include "peaked_inputs.h"
 #include "report.h"
+#include "scale.h"
 #include "start.h"
 #include "weighted_sum.h"
 
@@ -147,6 +148,8 @@ static flp_status run_case(flp_gpu *gpu, const char *text, const flp_forward_opt
         return flp_cross_entropy_bench_run(gpu, text, options, result);
     if (flp_logits_is_case(text))
         return flp_logits_run(gpu, text, options, result);
+    if (flp_scale_is_case(text))
+        return flp_scale_run(gpu, text, options, result);
     if (flp_weighted_sum_is_case(text))
         return flp_weighted_sum_run(gpu, text, options, result);
     status = flp_forward_parse(text, &problem);
@@ -285,7 +288,8 @@ static flp_status run_plot(const bench_options *options)
 
 static void take_default_cases(bench_options *options)
 {
-    const char *const *const lists[] = { flp_forward_cases, flp_backward_cases, flp_cross_entropy_bench_cases, flp_logits_cases, flp_weighted_sum_cases };
+    const char *const *const lists[] = { flp_forward_cases, flp_backward_cases,     flp_cross_entropy_bench_cases,
+                                         flp_logits_cases,  flp_weighted_sum_cases, flp_scale_cases };
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         for (const char *const *name = lists[i]; *name; name++)
@@ -326,7 +330,8 @@ int main(int argc, char **argv)
         "alone, back to back, with its joules by NVML's energy counter beside its time.\n"
         "Inputs are random: logits of deviation 2. A problem of linear_logp_backward with a gradient filter (filterEPS) has inputs as a trained "
         "model's instead, " FLP_PEAKED_INPUTS_NAME "; upstream gradients are N(0, 1 / N^2). The results then say how many blocks were kept, and "
-        "beside the errors what the filter may make of them. Rates count all products.",
+        "beside the errors what the filter may make of them. Rates count all products.\n"
+        "A problem of scale is measured with a factor of -1 or, with '" FLP_SCALE_ONE "' behind it, of 1, which leaves its array alone.",
         0,
         0,
         0

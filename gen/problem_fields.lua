@@ -103,4 +103,12 @@ return {
     { name = "grad_w", kind = "dtype", prefix = "gw_" },
     { name = "grad_x_stride", kind = "stride", prefix = "gxs", columns = "d", like = "x_stride" },
   },
+  {
+    operator = "scale",
+    words = { "sm_90a", "portable", "cpu" },
+    { name = "rows", kind = "size", prefix = "n", low = 0 },
+    { name = "columns", kind = "size", prefix = "d", low = 1 },
+    { name = "x_stride", kind = "stride", prefix = "xs", columns = "d" },
+    { name = "pointer_alignment", kind = "alignment", prefix = "align", default = 16 },
+  },
 }

@@ -78,6 +78,7 @@ variant.operators = {
   logits_logp_gradient = { required = { "dtype", "w" }, optional = { "softcap", "entropy", "vec" } },
   logits_logp_fused = { required = { "dtype", "w" }, optional = { "softcap", "entropy", "vec" } },
   logits_logp_fused_cluster = { required = { "dtype", "cluster", "w" }, optional = { "softcap", "entropy", "vec" } },
+  scale = { required = { "dtype" }, optional = {} },
   weighted_sum = { required = { "dtype", "weight", "y", "team" }, optional = { "vec" } },
   weighted_sum_outer = { required = { "dtype", "weight", "g" }, optional = { "vec" } },
   weighted_sum_tile = { required = { "dtype", "g", "gw" }, optional = { "vec" } },

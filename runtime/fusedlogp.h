@@ -44,6 +44,7 @@ typedef struct {
     uint32_t weighted_sum_problem, weighted_sum_args, weighted_sum_backward_problem, weighted_sum_backward_args;
     uint32_t logits_logp_problem, logits_logp_args, logits_logp_backward_problem, logits_logp_backward_args;
     uint32_t linear_logp_merge_args;
+    uint32_t scale_problem, scale_args;
 } flp_sizes;
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
@@ -715,6 +716,36 @@ FLP_INLINE flp_status flp_weighted_sum_backward(flp_context *context, const flp_
                                                 const flp_weighted_sum_backward_args *args);
 FLP_INLINE flp_status flp_weighted_sum_backward_prepare(flp_context *context, const flp_weighted_sum_backward_problem *problem, void *stream);
 
+/* ---- scale -------------------------------------------------------------------------------------------------- */
+
+/* x[i][d] = x[i][d] factor, in place. The product is in fp32 and rounded once; a factor of 1 leaves x as it is, which is then neither read nor
+ * written. The factor is read when the call runs on the stream, so the caller does not wait for it. For gradients that are there before a factor of
+ * theirs is known: that of the loss after linear_cross_entropy, or a limit of their norm. */
+typedef struct {
+    flp_dtype dtype;       /* of x: FLP_BF16, FLP_F16 or FLP_F32 */
+    int64_t rows;          /* the largest N that will be executed; >= 0 */
+    int64_t columns;       /* D, 1 .. 2^31 - 1 */
+    int64_t x_stride;      /* elements from row to row of x; 0: D */
+    int pointer_alignment; /* bytes to which x is aligned; 0: 16. Not relied on: any address of an element is as fast as another */
+    flp_backend backend;
+} flp_scale_problem;
+
+/* Pointers as flp_linear_logp_args'. */
+typedef struct {
+    int64_t rows;        /* N, 0 .. problem.rows */
+    void *x;             /* [N, D] */
+    const float *factor; /* f32 [1]; not in x */
+    void *stream;
+} flp_scale_args;
+
+/* e.g. "scale:bf16:n128256:d4096" */
+FLP_INLINE flp_status flp_scale_problem_format(const flp_scale_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_scale_problem_parse(const char *text, flp_scale_problem *problem);
+FLP_INLINE flp_status flp_scale_plan_create(flp_context *context, const flp_scale_problem *problem, flp_plan **plan);
+FLP_INLINE flp_status flp_scale_execute(flp_plan *plan, const flp_scale_args *args);
+FLP_INLINE flp_status flp_scale(flp_context *context, const flp_scale_problem *problem, const flp_scale_args *args);
+FLP_INLINE flp_status flp_scale_prepare(flp_context *context, const flp_scale_problem *problem, void *stream);
+
 /* ---- logits_logp -------------------------------------------------------------------------------------------- */
 
 /* What linear_logp computes, from logits that are in memory, which are read once.
@@ -854,7 +885,9 @@ FLP_INLINE const flp_sizes *flp_header_sizes(void)
                                      sizeof(flp_logits_logp_args),
                                      sizeof(flp_logits_logp_backward_problem),
                                      sizeof(flp_logits_logp_backward_args),
-                                     sizeof(flp_linear_logp_merge_args)
+                                     sizeof(flp_linear_logp_merge_args),
+                                     sizeof(flp_scale_problem),
+                                     sizeof(flp_scale_args)
     };
 
     return &sizes;
@@ -898,6 +931,7 @@ FLP_OPERATOR(flp_weighted_sum)
 FLP_OPERATOR(flp_weighted_sum_backward)
 FLP_OPERATOR(flp_logits_logp)
 FLP_OPERATOR(flp_logits_logp_backward)
+FLP_OPERATOR(flp_scale)
 #undef FLP_OPERATOR
 
 FLP_API flp_status flp_context_create_sized(const flp_context_options *options, flp_context **context, const flp_sizes *sizes);

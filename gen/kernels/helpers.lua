@@ -128,6 +128,13 @@ local rows = {
     grid = "any number of blocks", each = "vectors of 16 bytes in turn",
   },
 
+  { name = "scale",
+    params = "params/scale", struct = "ScaleParams", templates = { "simt", "convert", "streaming", "vector" }, threads = 256, revision = 1,
+    more = function(spec) return "." .. spec.dtype end,
+    config = function(spec) return { { "using", "element", cxx.types[spec.dtype] }, { "int", "unroll", 8 } } end,
+    computes = "x[row, D] *= factor[0], rounded once; nothing where the factor is 1", grid = "a block for each part of 32 KiB of a row",
+    each = "eight vectors of 16 bytes",
+  },
   { name = "weighted_sum_combine",
     params = "params/weighted_sum", struct = "WeightedSumCombineParams", templates = { "simt", "convert", "dependent_launch" }, threads = 512,
     shared = { { 2048, "the warps' sums" } }, revision = 1, more = function(spec) return ".gw_" .. spec.gw end, waits = true,

@@ -20,6 +20,7 @@ const flp_torch_operator *const flp_torch_operators[FLP_TORCH_OPERATORS] = {
     &flp_torch_logits_logp_backward,
     &flp_torch_weighted_sum,
     &flp_torch_weighted_sum_backward,
+    &flp_torch_scale,
 };
 
 int flp_torch_operator_count(void)

@@ -3,7 +3,7 @@
 #define FLP_BINDING_TORCH_OPERATORS_H
 #include "torch_frame.h"
 
-enum { FLP_TORCH_OPERATORS = 16 };
+enum { FLP_TORCH_OPERATORS = 17 };
 
 typedef struct {
     const char *schema; /* as torch parses it, without the namespace */
@@ -30,6 +30,7 @@ extern const flp_torch_operator flp_torch_logits_logp;
 extern const flp_torch_operator flp_torch_logits_logp_backward;
 extern const flp_torch_operator flp_torch_weighted_sum;
 extern const flp_torch_operator flp_torch_weighted_sum_backward;
+extern const flp_torch_operator flp_torch_scale;
 
 /* Python calls these through ctypes. */
 FLP_API int flp_torch_operator_count(void);

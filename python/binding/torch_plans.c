@@ -72,6 +72,8 @@ static size_t problem_bytes(flp_torch_plans_operator kind)
         return sizeof(flp_weighted_sum_problem);
     case FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD:
         return sizeof(flp_weighted_sum_backward_problem);
+    case FLP_TORCH_PLANS_SCALE:
+        return sizeof(flp_scale_problem);
     }
     return 0;
 }
@@ -93,6 +95,8 @@ static flp_status plan_create(flp_context *context, flp_torch_plans_operator kin
         return flp_weighted_sum_plan_create(context, problem, plan);
     case FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD:
         return flp_weighted_sum_backward_plan_create(context, problem, plan);
+    case FLP_TORCH_PLANS_SCALE:
+        return flp_scale_plan_create(context, problem, plan);
     }
     return FLP_INTERNAL;
 }

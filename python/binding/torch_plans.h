@@ -10,7 +10,8 @@ typedef enum {
     FLP_TORCH_PLANS_LOGITS_LOGP,
     FLP_TORCH_PLANS_LOGITS_LOGP_BACKWARD,
     FLP_TORCH_PLANS_WEIGHTED_SUM,
-    FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD
+    FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD,
+    FLP_TORCH_PLANS_SCALE
 } flp_torch_plans_operator;
 
 /* Threads of the CPU path; 0: one for each core. Before the first call. FLP_API: Python calls it. */

@@ -145,8 +145,8 @@ static int unbox_all(call *c, const flp_torch_operator *op, const stable_value *
 
     for (int i = 0; i < op->inputs; i++) {
         failed |= unbox(c, at, stack[i], &c->frame.inputs[i]);
-        at += strcspn(at, ",)");
-        at += strspn(at, ", ");
+        if (i + 1 < op->inputs)
+            at = strstr(at, ", ") + 2;
     }
     return failed;
 }
@@ -237,9 +237,10 @@ KERNEL(12)
 KERNEL(13)
 KERNEL(14)
 KERNEL(15)
+KERNEL(16)
 #undef KERNEL
-static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1, kernel_2,  kernel_3,  kernel_4,  kernel_5,  kernel_6,  kernel_7,
-                                                               kernel_8, kernel_9, kernel_10, kernel_11, kernel_12, kernel_13, kernel_14, kernel_15 };
+static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1,  kernel_2,  kernel_3,  kernel_4,  kernel_5,  kernel_6,  kernel_7, kernel_8,
+                                                               kernel_9, kernel_10, kernel_11, kernel_12, kernel_13, kernel_14, kernel_15, kernel_16 };
 
 static const char *load(void *cpu, void *cuda)
 {

@@ -114,6 +114,8 @@ def _kernel(number: int, floats: list[bool], outputs: int) -> Callable[..., Any]
                 raise failed[0]
             kind = IndexError if frame.status == _BAD_TARGET else RuntimeError
             raise kind(frame.error.decode(errors="replace"))
+        if outputs == 0:
+            return None
         return made[0] if outputs == 1 else tuple(made[i] for i in range(outputs))
 
     return run

@@ -12,6 +12,7 @@ from . import _flops
 
 _REDUCE_NONE = 2
 _ops = torch.ops.fusedlogp
+_scale_op = _ops.scale_.default
 # KEEP IN STEP: the schemas in python/binding/.
 _LINEAR = 9
 _CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT, _CE_INPUTS = 11, 15, 18, 19, 24
@@ -135,6 +136,11 @@ def _(g, x, w, want_x, want_w):
     return x.new_empty(x.shape if want_x else (0,)), w.new_empty(w.shape if want_w else (0,))
 
 
+@library.register_fake("fusedlogp::scale_")
+def _(x, factor):
+    return None
+
+
 # ---- derivatives
 
 
@@ -184,10 +190,12 @@ def _scale(gradients: list, g: Tensor) -> list:
         return [(each.to(torch.float32) * g.to(torch.float32)).to(each.dtype) for each in gradients]
     if _graph_is_kept():
         gradients = [each.clone() for each in gradients]
-    if g.is_cpu and g.item() == 1.0:  # the g of loss.backward(); read on the CPU only, because reading from a GPU would wait for it
-        return gradients
-    # With one dimension g makes torch multiply in fp32; with none it would be rounded to the gradient's dtype first, 1/3 by 0.2 % in bf16.
-    return [each.mul_(g.to(torch.float32).reshape(1)) for each in gradients]
+    # Not torch's mul_, which would round g to the gradient's dtype first, 1/3 by 0.2 % in bf16, and would read and write all where g is 1, as loss.backward()
+    # has it.
+    factor = g.to(torch.float32)
+    for each in gradients:
+        _run(_scale_op, (each, factor))
+    return gradients
 
 
 def _linear_logp_setup(ctx: Any, inputs: tuple, output: tuple) -> None:

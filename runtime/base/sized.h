@@ -45,6 +45,8 @@ static const flp_sized_struct flp_sized_weighted_sum_backward_problem = {
     "problem", 2, { FLP_SIZED_PART(weighted_sum_problem), FLP_SIZED_PART(weighted_sum_backward_problem) }
 };
 static const flp_sized_struct flp_sized_weighted_sum_backward_args = { "args", 1, { FLP_SIZED_PART(weighted_sum_backward_args) } };
+static const flp_sized_struct flp_sized_scale_problem = { "problem", 1, { FLP_SIZED_PART(scale_problem) } };
+static const flp_sized_struct flp_sized_scale_args = { "args", 1, { FLP_SIZED_PART(scale_args) } };
 static const flp_sized_struct flp_sized_logits_logp_problem = { "problem", 1, { FLP_SIZED_PART(logits_logp_problem) } };
 static const flp_sized_struct flp_sized_logits_logp_args = { "args", 1, { FLP_SIZED_PART(logits_logp_args) } };
 static const flp_sized_struct flp_sized_logits_logp_backward_problem = { "problem", 1, { FLP_SIZED_PART(logits_logp_backward_problem) } };

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         "Compiles the useful kernels of an architecture into the cache, so that programs start without compiling. Needs no GPU.\v"
         "--model reads hidden size, vocabulary, dtype (--dtype goes before it) and final softcap, and means, for any number of rows up to 65536: linear_logp "
         "with lse, with argmax and with entropy; linear_logp_backward by hidden and weight, also with a gradient by entropy; linear_cross_entropy with "
-        "and without these gradients; both also with a main gradient of weight that is added to in fp32. Label smoothing, token losses, bias and [D, V] are "
+        "and without these gradients; both also with a main gradient of weight that is added to in fp32; and scale, for gradients. Label smoothing, token losses, bias and [D, V] are "
         "for --problem. Problems take their kernels without a tuning, those of GPUs with slow memory, and with the tunings that this machine's records have of them.\n\n"
         "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 4 a model's config.json or a token loss is not acceptable, 5 --check: some are missing.",
         parse_words, finish

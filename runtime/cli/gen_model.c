@@ -1,5 +1,6 @@
 /* fusedlogp-gen --model: makes the problems that scoring and training a model run. */
 #include <argz.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/dtype.h"
@@ -22,6 +23,7 @@ static const char *const derived[] = {
     "linear_cross_entropy:" HEAD,
     "linear_cross_entropy:" HEAD ":gh_%s:gw_%s",
     "linear_cross_entropy:" HEAD ":gh_%s:gw_f32:acc_weight",
+    "scale:%s:n65536:d%" PRId64, /* PyTorch's backward of linear_cross_entropy */
     NULL,
 };
 

@@ -7,12 +7,18 @@
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "operators/logits/logits_logp_plan.h"
+#include "operators/scale/scale_plan.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
-const flp_operator_calls *const flp_operators[] = { &flp_linear_logp_calls,           &flp_linear_logp_backward_calls,
-                                                    &flp_linear_cross_entropy_calls,  &flp_logits_logp_calls,
-                                                    &flp_logits_logp_backward_calls,  &flp_weighted_sum_calls,
-                                                    &flp_weighted_sum_backward_calls, NULL };
+const flp_operator_calls *const flp_operators[] = { &flp_linear_logp_calls,
+                                                    &flp_linear_logp_backward_calls,
+                                                    &flp_linear_cross_entropy_calls,
+                                                    &flp_logits_logp_calls,
+                                                    &flp_logits_logp_backward_calls,
+                                                    &flp_weighted_sum_calls,
+                                                    &flp_weighted_sum_backward_calls,
+                                                    &flp_scale_calls,
+                                                    NULL };
 
 static flp_status refuse(const char *text, size_t length)
 {

@@ -27,7 +27,8 @@
     X(GRADIENT, "gradient")             /* logits_logp's backward, where each row's lse is known */                    \
     X(FUSED, "fused")                   /* logits_logp: forward and backward in one kernel */                          \
     X(SUM, "sum")                       /* weighted_sum */                                                             \
-    X(OUTER, "outer")                   /* weighted_sum's backward: grad_x, an outer product */
+    X(OUTER, "outer")                   /* weighted_sum's backward: grad_x, an outer product */                        \
+    X(SCALE, "scale")                   /* scale */
 
 #define FLP_ROLE_CONSTANT(constant, word) FLP_ROLE_##constant,
 typedef enum { FLP_ROLE_LIST(FLP_ROLE_CONSTANT) FLP_ROLES } flp_role;

@@ -119,6 +119,7 @@ for bm in bm64.bv168.s132.c1.p6 bm128.bv168.s132.c1.p5 bm128.wg128.bv168.s132.c1
 done
 check_match "... of the backward" '^linear_logp_grad_logits\.bf16\.d2304\..*\.softcap\.sm_90a$' model.txt
 check_match "... of cross-entropy" '^token_loss\.loss_cross_entropy\.sm_90a$' model.txt
+check_match "... of an upstream gradient" '^scale\.bf16\.sm_90$' model.txt
 check_match "... of a main gradient" '^matrix_product\..*\.out_f32\.adds\.targets_in_rows\.sm_90a$' model.txt
 check_match "the problems are said" '^  linear_cross_entropy:bf16:n65536:d2304:v256000:softcap30:gh_bf16:gw_f32:acc_weight$' messages
 sed -n 's/^  //p' messages >problems.txt

@@ -15,7 +15,8 @@ typedef struct CUgraphExec_st *CUgraphExec;
     X(graph_exec_destroy, cuGraphExecDestroy, (CUgraphExec exec))                                                    \
     X(graph_destroy, cuGraphDestroy, (CUgraph graph))                                                                \
     X(context_create, cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device))                        \
-    X(context_destroy, cuCtxDestroy_v2, (CUcontext context))
+    X(context_destroy, cuCtxDestroy_v2, (CUcontext context))                                                         \
+    X(copy, cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))
 
 enum { FLP_GPU_ALLOCATIONS = 64 };
 

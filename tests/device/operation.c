@@ -384,6 +384,48 @@ static flp_status sum_backward_prepare(flp_operation *o)
     return flp_weighted_sum_backward_prepare(o->context, &sum_backward_problem, o->stream);
 }
 
+/* ---- scale: x, which is hidden before each execution. The factor is the first row's lse ---- */
+
+static const flp_scale_problem scale_problem = { .dtype = FLP_BF16, .rows = ROWS, .columns = HIDDEN };
+
+static flp_status scale_create(flp_operation *o)
+{
+    add_output(o, ROWS * HIDDEN, 2);
+    return flp_scale_plan_create(o->context, &scale_problem, &o->plan);
+}
+
+/* x is overwritten, so that what is on the stream, or in a graph, begins with a copy. */
+static flp_status restore_x(const flp_operation *o)
+{
+    return flp_gpu_check(gpu, gpu->copy(o->output[0], o->inputs->hidden, o->output_bytes[0], o->stream), "cuMemcpyDtoDAsync");
+}
+
+static flp_scale_args scale_args(const flp_operation *o)
+{
+    return (flp_scale_args){ .rows = o->rows, .x = output(o, 0), .factor = flp_gpu_pointer(o->inputs->lse), .stream = o->stream };
+}
+
+static flp_status scale_execute(flp_operation *o)
+{
+    const flp_scale_args args = scale_args(o);
+    const flp_status status = restore_x(o);
+
+    return status == FLP_OK ? flp_scale_execute(o->plan, &args) : status;
+}
+
+static flp_status scale_call(flp_operation *o)
+{
+    const flp_scale_args args = scale_args(o);
+    const flp_status status = restore_x(o);
+
+    return status == FLP_OK ? flp_scale(o->context, &scale_problem, &args) : status;
+}
+
+static flp_status scale_prepare(flp_operation *o)
+{
+    return flp_scale_prepare(o->context, &scale_problem, o->stream);
+}
+
 const flp_operation_kind flp_operation_kinds[] = {
     { "linear_logp", 1, forward_create, forward_execute, forward_call, forward_prepare },
     { "linear_logp_backward", 1, backward_create, backward_execute, backward_call, backward_prepare },
@@ -392,6 +434,7 @@ const flp_operation_kind flp_operation_kinds[] = {
     { "logits_logp_backward, fused", 1, fused_create, fused_execute, fused_call, fused_prepare },
     { "weighted_sum", 0, sum_create, sum_execute, sum_call, sum_prepare },
     { "weighted_sum_backward", 0, sum_backward_create, sum_backward_execute, sum_backward_call, sum_backward_prepare },
+    { "scale", 0, scale_create, scale_execute, scale_call, scale_prepare },
 };
 
 int flp_operation_kind_count(void)

@@ -12,7 +12,7 @@ case ${1:-} in
 esac
 logs=${OUT:-build-device}
 # Those that have a --quick part for the sanitizers.
-programs='test_linear_logp_device test_linear_logp_backward_device test_shards_device test_linear_cross_entropy_device test_logits_logp_device test_weighted_sum_device'
+programs='test_linear_logp_device test_linear_logp_backward_device test_shards_device test_linear_cross_entropy_device test_logits_logp_device test_weighted_sum_device test_scale_device'
 FUSEDLOGP_CACHE_DIR=${FUSEDLOGP_CACHE_DIR-$PWD/build-device/cache}
 export FUSEDLOGP_CACHE_DIR
 # A copied tree may come with other modes, and the library refuses a directory that others may write to.

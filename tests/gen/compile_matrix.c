@@ -217,6 +217,8 @@ static const char *const patterns[] = {
     "weighted_sum_tile.{bf16.g_bf16.gw_bf16|f16.g_f32.gw_f32}{|.vec8|.vec4|.vec2}.sm_90a",
     "weighted_sum_tile.f32.{g_f32.gw_f32|g_bf16.gw_bf16}{|.vec8|.vec4}.{sm_80|sm_90a}",
     "weighted_sum_combine.{gw_bf16|gw_f32}.{sm_80|sm_90a}",
+
+    "scale.{bf16|f16|f32}.{sm_80|sm_90}",
 };
 
 enum { MOST_WORKERS = 32, LARGEST_MATRIX = 1024 };

@@ -67,6 +67,7 @@ local samples = {
   "weighted_sum_outer.f32.w_bf16.g_bf16.vec4.sm_80",
   "weighted_sum_tile.bf16.g_bf16.gw_f32.vec2.sm_90a",
   "weighted_sum_combine.gw_f32.sm_90a",
+  "scale.bf16.sm_90",
   "matrix_product.f32.bm128.bv128.c1.p4.a_transposed.out_bf16.exact.targets_in_rows.sm_120",
 }
 

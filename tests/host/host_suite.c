@@ -24,7 +24,8 @@ static const struct {
                  { &flp_host_linear_cross_entropy_shards, FLP_HOST_OTHERS },
                  { &flp_host_linear_cross_entropy, FLP_HOST_OTHERS },
                  { &flp_host_logits_logp, FLP_HOST_OTHERS },
-                 { &flp_host_weighted_sum, FLP_HOST_OTHERS } };
+                 { &flp_host_weighted_sum, FLP_HOST_OTHERS },
+                 { &flp_host_scale, FLP_HOST_OTHERS } };
 enum { FAMILIES = sizeof(families) / sizeof(*families), MOST_COMPILERS = 16 };
 
 typedef struct {

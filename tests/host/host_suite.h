@@ -20,6 +20,7 @@ extern const flp_host_family flp_host_linear_cross_entropy_shards;              
 extern const flp_host_family flp_host_linear_cross_entropy;                                     /* host_linear_cross_entropy.c */
 extern const flp_host_family flp_host_logits_logp;                                              /* host_logits_logp.c */
 extern const flp_host_family flp_host_weighted_sum;                                             /* host_weighted_sum.c */
+extern const flp_host_family flp_host_scale;                                                    /* host_scale.c */
 
 /* The families, in two parts: a case runs on one core, so two programs share the work where it is long. */
 typedef enum {

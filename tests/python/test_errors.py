@@ -104,6 +104,9 @@ class Errors(Case):
             (lambda: ops.weighted_sum(x, x[0, :3]), "w has 3 elements, wanted 4"),
             (lambda: ops.weighted_sum(x.t(), x[:, 0].contiguous()), "x has stride 4 along its rows, wanted 1"),
             (lambda: ops.weighted_sum(x.double(), x[0]), "x has a dtype that is not taken"),
+            (lambda: ops.scale_(x[:, ::2], x[0, 0]), "x has strides .4, 2., wanted 1 for one of them"),
+            (lambda: ops.scale_(x.clone(), x[0]), "factor has 1 dimensions, wanted 0"),
+            (lambda: ops.scale_(x.clone(), x[0, 0].double()), "factor has a dtype that is not taken, wanted float32"),
             (lambda: ops.linear_logp_saving(*linear, False, False, False, False, 0), "no gradient that is wanted"),
             (lambda: ops.linear_logp_backward_saved(*linear, *x.T[:3].contiguous(), None, True, True, False, 0, x[0].byte()), "workspace is not what"),
         ):

@@ -47,6 +47,7 @@ def inputs_of():
     yield ops.logits_logp_backward, (x @ w.t(), target, None, 1.0, 0.0, -100, logp, lse, entropy, rows, rows, rows)
     yield ops.weighted_sum, (hidden, w[0].clone().requires_grad_())
     yield ops.weighted_sum_backward, (rows, x, w[0], True, True)
+    yield ops.scale_, (x.clone(), rows[0])
 
 
 class Operators(Case):
@@ -84,7 +85,7 @@ class Operators(Case):
         before = plans()
         step(20)
         first = plans() - before
-        self.assertEqual(first, 8)  # seven operators of the library, and a backward with its forward
+        self.assertEqual(first, 11)  # seven operators of the library, a backward with its forward, and scale for each of three gradients
         for rows in (20, 50, 64):
             step(rows)
         self.assertEqual(plans() - before, first)

@@ -184,6 +184,16 @@ static void make_profile(flp_random_numbers *numbers, flp_random_problem *p)
     p->in_place = chance(numbers, 20);
 }
 
+/* All shapes share scale's kernels: each problem has a profile of its own. */
+static void take_scale_profile(flp_random_numbers *numbers, flp_random_problem *p)
+{
+    make_profile(numbers, p);
+    if (chance(numbers, 5))
+        p->n = 0;
+    if (chance(numbers, 5))
+        p->d = 66000; /* a row is more than what a thread of the CPU path takes at a time */
+}
+
 /* ---- sizes ---- */
 
 /* Where a tile is taken for few rows, and for some: the rows that it is taken up to. */
@@ -338,6 +348,19 @@ static void draw_loss(flp_random_numbers *numbers, flp_random_problem *p)
     p->far_ratio = chance(numbers, 25);
 }
 
+/* Products beyond the dtype's range, and below its smallest. */
+static void draw_factor(flp_random_numbers *numbers, flp_random_problem *p)
+{
+    static const double special[] = { 1, 1, 0, -0.0, -1, 0.5, INFINITY, -INFINITY, NAN, FLT_MAX, 0x1p-149 };
+
+    if (chance(numbers, 50))
+        p->values = FLP_RANDOM_BITS;
+    if (chance(numbers, 40))
+        p->factor = PICK(numbers, special);
+    else
+        p->factor = flp_random_numbers_normal(numbers) * (chance(numbers, 50) ? 1 : exp2(200 * flp_random_numbers_uniform(numbers) - 100));
+}
+
 static void draw_call(flp_random_numbers *numbers, flp_random_problem *p)
 {
     p->spare = chance(numbers, 20) ? 1 + flp_random_numbers_below(numbers, chance(numbers, 20) ? 2000 : 60) : 0;
@@ -362,6 +385,8 @@ static void draw(const flp_random_drawing *drawing, flp_random_operator op, uint
         const uint64_t profile = (uint64_t)flp_random_numbers_below(&numbers, drawing->profiles);
         flp_random_numbers own = flp_random_numbers_from(~(drawing->seed * 16 + (uint64_t)op), profile);
         make_profile(&own, problem);
+    } else if (op == FLP_RANDOM_SCALE) {
+        take_scale_profile(&numbers, problem);
     } else {
         take_case(&numbers, problem);
     }
@@ -370,6 +395,8 @@ static void draw(const flp_random_drawing *drawing, flp_random_operator op, uint
     draw_targets(&numbers, problem);
     draw_loss(&numbers, problem);
     draw_call(&numbers, problem);
+    if (op == FLP_RANDOM_SCALE)
+        draw_factor(&numbers, problem);
     problem->data = flp_random_numbers_below(&numbers, 1000000000);
     problem->shards = chance(&numbers, 12) ? 1 + (int)flp_random_numbers_below(&numbers, FLP_CUTTINGS) : 0;
     flp_random_problem_settle(problem);

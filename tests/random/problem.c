@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const operators[] = { "linear_logp",          "linear_logp_backward", "linear_cross_entropy", "logits_logp",
-                                         "logits_logp_backward", "weighted_sum",         "weighted_sum_backward" };
+static const char *const operators[] = { "linear_logp",          "linear_logp_backward", "linear_cross_entropy",  "logits_logp",
+                                         "logits_logp_backward", "weighted_sum",         "weighted_sum_backward", "scale" };
 static const char *const dtypes[] = { "none", "bf16", "f16", "f32" };
 
 typedef enum { KEEP, DROP, SIZE, DTYPE } field_kind;
@@ -130,7 +130,7 @@ static int is_linear(const flp_random_problem *p)
 
 static int is_sum(const flp_random_problem *p)
 {
-    return p->op >= FLP_RANDOM_SUM;
+    return p->op == FLP_RANDOM_SUM || p->op == FLP_RANDOM_SUM_BACKWARD;
 }
 
 static double lowest(int dtype)
@@ -316,6 +316,17 @@ static void settle_sum(flp_random_problem *p)
         p->grad_hidden_gap = 0;
 }
 
+static void settle_scale(flp_random_problem *p)
+{
+    const flp_random_problem given = *p;
+
+    *p = flp_random_problem_default();
+    p->op = given.op;
+    p->n = given.n, p->d = given.d, p->data = given.data, p->spare = given.spare, p->dtype = given.dtype;
+    p->hidden_gap = given.hidden_gap, p->misalignment = given.misalignment, p->values = given.values, p->factor = (float)given.factor;
+    p->dispatched = given.dispatched, p->portable = given.portable, p->repeat = given.repeat;
+}
+
 /* Through the exponential of a policy's ratio logits of 1e6 and more leave nothing to hold a path to. */
 static void settle_large(flp_random_problem *p)
 {
@@ -340,11 +351,15 @@ void flp_random_problem_settle(flp_random_problem *p)
     if (p->dtype == FLP_NONE)
         p->dtype = FLP_F32;
     settle_shards(p);
-    if (is_sum(p)) {
-        settle_sum(p);
+    if (is_sum(p) || p->op == FLP_RANDOM_SCALE) {
+        if (is_sum(p))
+            settle_sum(p);
+        else
+            settle_scale(p);
         settle_addresses(p);
         return;
     }
+    p->factor = 1;
     if (is_linear(p))
         settle_linear(p);
     else

@@ -11,13 +11,15 @@ typedef enum {
     FLP_RANDOM_LOGITS_BACKWARD,
     FLP_RANDOM_SUM,
     FLP_RANDOM_SUM_BACKWARD,
+    FLP_RANDOM_SCALE,
     FLP_RANDOM_OPERATORS
 } flp_random_operator;
 
-typedef enum {                     /* of hidden and weight; of logits */
-               FLP_RANDOM_NORMAL,  /* logits with a deviation of 2 scale */
-               FLP_RANDOM_ZEROS,   /* weight 0, or logits 0: all equal but for the bias */
-               FLP_RANDOM_INTEGERS /* whole numbers -2 .. 2: logits are exact, with many ties */
+typedef enum {                      /* of hidden and weight; of logits; of x */
+               FLP_RANDOM_NORMAL,   /* logits with a deviation of 2 scale */
+               FLP_RANDOM_ZEROS,    /* weight 0, or logits 0: all equal but for the bias */
+               FLP_RANDOM_INTEGERS, /* whole numbers -2 .. 2: logits are exact, with many ties */
+               FLP_RANDOM_BITS      /* of scale: any bits, infinite and NaN among them */
 } flp_random_values;
 
 /* What the bias adds, or the logits hold, beside their random part; shift is the number that some of these take. */
@@ -119,7 +121,8 @@ enum { FLP_RANDOM_LOSS_PLAIN, FLP_RANDOM_LOSS_POLICY, FLP_RANDOM_LOSS_POLICY_KL,
     X(int, bias, 0, DTYPE)                                                                                              \
     X(int, w_dtype, 0, DTYPE)                                                                                           \
     X(int, y_dtype, 0, DTYPE)                                                                                           \
-    X(int, columns, 0, DROP) /* weight is [D, V] */                                                                     \
+    X(double, factor, 1, DROP) /* of scale */                                                                           \
+    X(int, columns, 0, DROP)   /* weight is [D, V] */                                                                   \
     X(int, exact, 0, DROP)                                                                                              \
     X(int, portable, 0, DROP)                                                                                           \
     X(int64_t, d, 1, SIZE)                                                                                              \

@@ -32,7 +32,9 @@ const flp_random_family *flp_random_family_of(const flp_random_problem *problem)
 {
     if (problem->op <= FLP_RANDOM_CROSS_ENTROPY)
         return &flp_random_linear_family;
-    return problem->op <= FLP_RANDOM_LOGITS_BACKWARD ? &flp_random_logits_family : &flp_random_sum_family;
+    if (problem->op <= FLP_RANDOM_LOGITS_BACKWARD)
+        return &flp_random_logits_family;
+    return problem->op == FLP_RANDOM_SCALE ? &flp_random_scale_family : &flp_random_sum_family;
 }
 
 static double now(void)
@@ -255,8 +257,8 @@ static int run_one(const char *text)
 
 int flp_random_suite_main(const flp_random_machine *machine, int argc, char **argv, int problems)
 {
-    static const char *const names[FLP_RANDOM_OPERATORS] = { "linear_logp",          "linear_logp_backward", "linear_cross_entropy", "logits_logp",
-                                                             "logits_logp_backward", "weighted_sum",         "weighted_sum_backward" };
+    static const char *const names[FLP_RANDOM_OPERATORS] = { "linear_logp",          "linear_logp_backward", "linear_cross_entropy",  "logits_logp",
+                                                             "logits_logp_backward", "weighted_sum",         "weighted_sum_backward", "scale" };
     struct CMUnitTest tests[FLP_RANDOM_OPERATORS + 2];
     const char *only = getenv("FUSEDLOGP_RANDOM_OPERATOR");
     const double seconds = setting("FUSEDLOGP_RANDOM_SECONDS", 0);

@@ -18,6 +18,7 @@ extern void (*flp_random_answered)(const flp_plan *plan, const flp_random_memory
 extern const flp_random_family flp_random_linear_family; /* linear.c */
 extern const flp_random_family flp_random_logits_family; /* logits.c */
 extern const flp_random_family flp_random_sum_family;    /* sum.c */
+extern const flp_random_family flp_random_scale_family;  /* scale.c */
 
 const flp_random_family *flp_random_family_of(const flp_random_problem *problem);
 

@@ -8,7 +8,7 @@
 #include "fake_driver_functions.h"
 
 struct CUmod_st {
-    const char *image;
+    char *image; /* a copy */
     CUcontext context;
     CUfunction functions;
     CUmodule next;
@@ -114,7 +114,7 @@ CUresult fake_cuda_module_load(CUmodule *module, const void *image)
     if (result != CUDA_SUCCESS)
         return result;
     *module = calloc(1, sizeof(**module));
-    (*module)->image = image;
+    (*module)->image = strdup(image);
     (*module)->context = fake_driver.current;
     pthread_mutex_lock(&mutex);
     (*module)->next = modules;
@@ -137,6 +137,7 @@ static void unload(CUmodule module)
         free(module->functions);
         module->functions = next;
     }
+    free(module->image);
     free(module);
     fake_driver.live_modules--;
 }

@@ -46,6 +46,7 @@ FUNCTIONS(linear_logp_backward)
 FUNCTIONS(linear_cross_entropy)
 FUNCTIONS(weighted_sum)
 FUNCTIONS(weighted_sum_backward)
+FUNCTIONS(scale)
 FUNCTIONS(logits_logp)
 FUNCTIONS(logits_logp_backward)
 
@@ -73,6 +74,7 @@ static const flp_linear_logp_backward_problem linear_logp_backward = { .forward 
 static const flp_linear_cross_entropy_problem linear_cross_entropy = { .backward = { .forward = LINEAR, GRADIENTS, .memory_budget = INT64_C(1) << 30 } };
 static const flp_weighted_sum_problem weighted_sum = WEIGHTED;
 static const flp_weighted_sum_backward_problem weighted_sum_backward = { .forward = WEIGHTED, .grad_x = FLP_F32, .grad_w = FLP_F32, .grad_x_stride = 256 };
+static const flp_scale_problem scale = { .dtype = FLP_F32, .rows = 64, .columns = 64, .x_stride = 256 };
 static const flp_logits_logp_problem logits_logp = { .dtype = FLP_F32, .rows = 64, .vocab = 100, .logits_stride = 512 };
 static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = FLP_F32, .rows = 64, .vocab = 100, .logits_stride = 512, .grad_stride = 512 };
 
@@ -134,6 +136,8 @@ static const op operators[] = {
     { OPERATOR(weighted_sum_backward), .fields = { WEIGHTED_FIELDS(weighted_sum_backward, forward.), WHOLE(weighted_sum_backward, grad_x, FLP_BF16),
                                                    WHOLE(weighted_sum_backward, grad_w, FLP_BF16), WHOLE(weighted_sum_backward, accumulate, 1),
                                                    WHOLE(weighted_sum_backward, grad_x_stride, 264) } },
+    { OPERATOR(scale), .fields = { WHOLE(scale, dtype, FLP_BF16), WHOLE(scale, rows, 96), WHOLE(scale, columns, 72), WHOLE(scale, x_stride, 264),
+                                   WHOLE(scale, pointer_alignment, 4), WHOLE(scale, backend, FLP_BACKEND_CPU) } },
     { OPERATOR(logits_logp), .fields = { LOGITS_FIELDS(logits_logp), WHOLE(logits_logp, argmax, 1) } },
     { OPERATOR(logits_logp_backward),
       .fields = { LOGITS_FIELDS(logits_logp_backward), WHOLE(logits_logp_backward, grad_stride, 520), WHOLE(logits_logp_backward, fused, 1) } },

@@ -149,6 +149,7 @@ static const char *const operators[][3] = {
     { "logits_logp_backward:bf16:n64:v1000:fused", "gradient", "logits_logp_backward" },
     { "weighted_sum:bf16:n64:d1000", "sum", "weighted_sum" },
     { "weighted_sum_backward:bf16:n64:d1000:gx_bf16:gw_bf16", "outer", "weighted_sum_backward" },
+    { "scale:bf16:n64:d1000", "scale", "scale" },
 };
 
 static void a_role_without_a_kernel_is_named(void **state)
@@ -197,7 +198,8 @@ static const char *const foreseen[] = { "linear_logp:bf16:n300:d64:v70000:argmax
                                         "logits_logp:bf16:n300:v1000:entropy",
                                         "logits_logp_backward:f16:n300:v131072:fused",
                                         "weighted_sum:bf16:n300:d1000",
-                                        "weighted_sum_backward:bf16:n300:d1000:gx_bf16:gw_f32" };
+                                        "weighted_sum_backward:bf16:n300:d1000:gx_bf16:gw_f32",
+                                        "scale:bf16:n300:d1000" };
 
 static void what_a_plan_takes_is_known_without_a_gpu(void **state)
 {

@@ -12,6 +12,7 @@
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"
 #include "core/problem.h"
+#include "operators/scale/scale_plan.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 static flp_linear_logp_problem plain(void)
@@ -57,6 +58,7 @@ static void each_operator_knows_each_backend(void **state)
         { &flp_logits_logp_backward_operator, "logits_logp_backward:bf16:n4:v100" },
         { &flp_weighted_sum_operator, "weighted_sum:bf16:n4:d100" },
         { &flp_weighted_sum_backward_operator, "weighted_sum_backward:bf16:n4:d100:gx_bf16" },
+        { &flp_scale_operator, "scale:bf16:n4:d100" },
     };
     static const struct {
         flp_backend backend;

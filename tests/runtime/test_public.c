@@ -66,6 +66,7 @@ FUNCTIONS(linear_logp_backward)
 FUNCTIONS(linear_cross_entropy)
 FUNCTIONS(weighted_sum)
 FUNCTIONS(weighted_sum_backward)
+FUNCTIONS(scale)
 FUNCTIONS(logits_logp)
 FUNCTIONS(logits_logp_backward)
 
@@ -124,6 +125,8 @@ static const flp_weighted_sum_backward_problem weighted_sum_backward_problem = {
 static const flp_weighted_sum_backward_args weighted_sum_backward_args = {
     .rows = N, .g = rows[0], .x = hidden, .w = bias, .grad_x = grad_hidden, .grad_w = grad_bias
 };
+static const flp_scale_problem scale_problem = { .dtype = FLP_F32, .rows = N, .columns = D, .backend = FLP_BACKEND_CPU };
+static const flp_scale_args scale_args = { .rows = N, .x = grad_hidden, .factor = rows[6] };
 static const flp_logits_logp_problem logits_logp_problem = { .dtype = FLP_F32, .rows = N, .vocab = V, .argmax = 1, .entropy = 1, .backend = FLP_BACKEND_CPU };
 static const flp_logits_logp_args logits_logp_args = { .rows = N,
                                                        .logits = hidden,
@@ -199,6 +202,8 @@ static const op operators[] = {
                    CHOICE(weighted_sum_backward, accumulate, "accumulate") },
       .pointers = { NEEDED(weighted_sum_backward, g), NEEDED(weighted_sum_backward, x), NEEDED(weighted_sum_backward, w), NEEDED(weighted_sum_backward, grad_x),
                     NEEDED(weighted_sum_backward, grad_w) } },
+    { OPERATOR(scale), .choices = { CHOICE(scale, dtype, "dtype"), CHOICE(scale, backend, "backend") },
+      .pointers = { NEEDED(scale, x), NEEDED(scale, factor) } },
     { OPERATOR(logits_logp),
       .choices = { CHOICE(logits_logp, dtype, "dtype"), CHOICE(logits_logp, target_dtype, "target_dtype"), CHOICE(logits_logp, argmax, "argmax"),
                    CHOICE(logits_logp, entropy, "entropy"), CHOICE(logits_logp, backend, "backend") },

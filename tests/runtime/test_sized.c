@@ -36,11 +36,13 @@ static void no_struct_ends_in_padding(void **state)
     ENDS_WITH(flp_weighted_sum_args, stream);
     ENDS_WITH(flp_weighted_sum_backward_problem, grad_x_stride);
     ENDS_WITH(flp_weighted_sum_backward_args, stream);
+    ENDS_WITH(flp_scale_problem, backend);
+    ENDS_WITH(flp_scale_args, stream);
     ENDS_WITH(flp_logits_logp_problem, softcap);
     ENDS_WITH(flp_logits_logp_args, stream);
     ENDS_WITH(flp_logits_logp_backward_problem, softcap);
     ENDS_WITH(flp_logits_logp_backward_args, stream);
-    ENDS_WITH(flp_sizes, linear_logp_merge_args);
+    ENDS_WITH(flp_sizes, scale_args);
 #undef ENDS_WITH
 }
 

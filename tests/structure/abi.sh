@@ -34,7 +34,7 @@ check_same_numbers() { # NAME LIBRARY
 }
 
 check_runs "today's program runs with today's library" run today today
-check_equal "... through every operator" 10 "$(grep -c ':f32:n3:' "$work/today_today")"
+check_equal "... through every operator" 11 "$(grep -c ':f32:n3:' "$work/today_today")"
 check_match "... with a finite loss" '^loss -0x' "$work/today_today"
 check_runs "today's program runs with tomorrow's library" run today tomorrow
 check_runs "tomorrow's program runs with today's library" run tomorrow today

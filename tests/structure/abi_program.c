@@ -240,6 +240,19 @@ static void run_weighted_sum(void)
     print("grad_w", grad_w, D);
 }
 
+/* The two executions scale x one after the other. */
+static void run_scale(void)
+{
+    const flp_scale_problem problem = { .dtype = FLP_F32, .rows = N, .columns = D, .backend = FLP_BACKEND_CPU };
+    const float factor = 0.5f;
+    float x[N][D];
+    const flp_scale_args args = { .rows = N, .x = x, .factor = &factor };
+
+    memcpy(x, hidden, sizeof(x));
+    RUN(scale, &problem, &args);
+    print("x", x[0], N * D);
+}
+
 static void run_logits_logp(void)
 {
     const flp_logits_logp_problem problem = { .dtype = FLP_F32, .rows = N, .vocab = V, .argmax = 1, .backend = FLP_BACKEND_CPU, .softcap = 3 };
@@ -322,6 +335,7 @@ int main(void)
     run_linear_logp_backward();
     run_linear_cross_entropy();
     run_weighted_sum();
+    run_scale();
     run_logits_logp();
     run_others();
 #ifdef APPENDED
