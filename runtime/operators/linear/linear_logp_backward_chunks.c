@@ -20,7 +20,7 @@ typedef struct {
     int pdl_wait_in_epilogue;   /* of grad_hidden's product: params/matrix_product.h */
     int finishes_first;         /* 1: grad_hidden is finished before this chunk's grad_weight and grad_bias */
     int hidden_first;           /* 1: grad_weight's product comes after grad_hidden's, on whose idle clusters it begins; grad_bias comes before both */
-    int weight_follows_hidden;  /* 1: grad_weight's product follows grad_hidden's of the previous chunk, whose dlogit it may overwrite */
+    int weight_follows_hidden;  /* 1: grad_weight's product follows a product of the previous chunk, whose dlogit it may overwrite */
     flp_head_start weight_head; /* of grad_weight's product, with hidden_first */
     flp_tile_work before;       /* the product that precedes the computation of dlogit */
 } chunk;
@@ -401,7 +401,7 @@ static int can_go_hidden_first(const flp_backward_execution *run)
     return plan->hidden_product && plan->weight_product && !plan->filter && run->rows.rows > 0 && !flp_backward_is_direct(run);
 }
 
-/* 1: grad_hidden's product leaves at least half of the clusters idle. While it runs, these have time for much of grad_weight's product. */
+/* 1: grad_hidden's product leaves at least half of the clusters idle. */
 static int leaves_half_idle(const flp_backward_execution *run)
 {
     const flp_tile_launch launch = { .rows = run->rows.rows, .columns = run->forward->hidden };
@@ -410,54 +410,74 @@ static int leaves_half_idle(const flp_backward_execution *run)
     return 2 * shape.tiles <= shape.clusters;
 }
 
-/* 1: grad_hidden's product of the block comes first, and grad_weight's begins on the clusters that it leaves idle. Then the block's entries of grad_weight may be
- * written while any products of its run are still computed, so these entries must end before the run. */
-static int is_hidden_first(const flp_backward_execution *run, const flp_vocab_run *blocks, int64_t block)
-{
-    const int64_t written = flp_vocab_chunks_written_bytes(run->problem, (block + 1) * run->chunks->lent_columns);
-
-    return can_go_hidden_first(run) && !run->call.plan->bias && leaves_half_idle(run) && (blocks->first < 0 || written <= blocks->first);
-}
-
-/* The products of a block. scaled: the execution with the rows times their factors. */
-static flp_status run_block(const flp_backward_execution *run, const flp_backward_execution *scaled, int64_t block, const flp_vocab_run *blocks,
-                            int64_t block_bytes)
+static chunk block_of(const flp_backward_execution *run, const flp_vocab_run *blocks, int64_t block, int64_t block_bytes)
 {
     const int64_t columns = run->chunks->lent_columns;
-    const int follows = block > blocks->begin && run->call.plan->hidden_product && !run->call.plan->bias;
-    const int hidden_first = is_hidden_first(run, blocks, block);
-    const chunk part = { .first = block * columns,
-                         .columns = columns,
-                         .dlogit = place_run(run, blocks) + (block - blocks->begin) * block_bytes,
-                         .stride = columns,
-                         .row_factor = run->row_factor,
-                         .pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : !hidden_first,
-                         .hidden_first = hidden_first,
-                         .weight_head = hidden_first ? weight_head_start(run, columns) : (flp_head_start){ 0, 0 },
-                         .weight_follows_hidden = follows && !hidden_first };
 
-    return run_products(scaled, &part);
+    return (chunk){ .first = block * columns,
+                    .columns = columns,
+                    .dlogit = place_run(run, blocks) + (block - blocks->begin) * block_bytes,
+                    .stride = columns,
+                    .row_factor = run->row_factor };
 }
 
-/* The same for saved exponentials in grad_weight, block by block: what is written of grad_weight may overwrite blocks that both products have read. The
- * products of a block begin beside the end of those of the previous block of its run, and wait for these before they write: grad_hidden's adds to the same
- * sums as the previous block's. */
+/* The products of a run of blocks, block by block. They begin beside the end of those of the previous block of the run, and wait for these before they write:
+ * grad_hidden's adds to the same sums as the previous block's. */
+static flp_status run_blocks_in_turn(const flp_backward_execution *scaled, const flp_vocab_run *blocks, int64_t block_bytes)
+{
+    flp_status status = FLP_OK;
+
+    for (int64_t block = blocks->begin; status == FLP_OK && block < blocks->end; block++) {
+        const int follows = block > blocks->begin && scaled->call.plan->hidden_product && !scaled->call.plan->bias;
+        chunk part = block_of(scaled, blocks, block, block_bytes);
+
+        part.pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : 1;
+        part.weight_follows_hidden = follows;
+        status = run_products(scaled, &part);
+    }
+    return status;
+}
+
+/* The same with all of grad_hidden's products first: each begins on the clusters that those before it leave idle, and waits for these before it adds to the
+ * sums. grad_weight's products, which may overwrite blocks that are read by all of grad_hidden's and by grad_weight's of the block before, likewise wait before
+ * they write. */
+static flp_status run_blocks_hidden_first(const flp_backward_execution *scaled, const flp_vocab_run *blocks, int64_t block_bytes)
+{
+    flp_status status = FLP_OK;
+
+    for (int64_t block = blocks->begin; status == FLP_OK && block < blocks->end; block++) {
+        chunk part = block_of(scaled, blocks, block, block_bytes);
+
+        part.pdl_wait_in_epilogue = block > blocks->begin ? FLP_PDL_WAIT_BEFORE_STORE : 0;
+        status = run_hidden_product(scaled, &part);
+    }
+    for (int64_t block = blocks->begin; status == FLP_OK && block < blocks->end; block++) {
+        chunk part = block_of(scaled, blocks, block, block_bytes);
+
+        part.weight_follows_hidden = 1;
+        status = run_weight_product(scaled, &part);
+    }
+    return status;
+}
+
+/* The same for saved exponentials in grad_weight, a run of blocks at a time: what is written of grad_weight may overwrite blocks that both products have
+ * read. */
 static flp_status run_lent(const flp_backward_execution *run)
 {
-    const int64_t columns = run->chunks->lent_columns;
+    const int64_t columns = run->chunks->lent_columns, all = run->chunks->saved_columns / columns;
     const flp_vocab_lending lending = flp_vocab_chunks_lending(run->problem, run->chunks, run->rows.rows);
     const flp_backward_execution scaled = with_scaled_rows(run, &lending);
     const int64_t block_bytes = lending.block_rows * columns * flp_dtype_bytes(run->forward->dtype);
-    flp_vocab_run blocks = { 0, lending.again > 0 ? lending.blocks : run->chunks->saved_columns / columns, lending.first };
+    const int hidden_first = can_go_hidden_first(run) && !run->call.plan->bias && leaves_half_idle(run);
+    flp_vocab_run blocks = { 0, lending.again > 0 ? lending.blocks : all, lending.first };
     flp_status status = run->rows.rows > 0 ? flp_backward_scale_rows(&scaled, 1) : FLP_OK;
 
-    for (int64_t block = 0; status == FLP_OK && block * columns < run->chunks->saved_columns; block++) {
-        if (block == blocks.end) {
-            blocks = flp_vocab_chunks_again(run->problem, run->chunks, &lending, run->rows.rows, block);
-            status = compute_again(run, &blocks, block_bytes);
-        }
-        if (status == FLP_OK)
-            status = run_block(run, &scaled, block, &blocks, block_bytes);
+    while (status == FLP_OK) {
+        status = hidden_first ? run_blocks_hidden_first(&scaled, &blocks, block_bytes) : run_blocks_in_turn(&scaled, &blocks, block_bytes);
+        if (status != FLP_OK || blocks.end == all)
+            break;
+        blocks = flp_vocab_chunks_again(run->problem, run->chunks, &lending, run->rows.rows, blocks.end);
+        status = compute_again(run, &blocks, block_bytes);
     }
     return status == FLP_OK && run->rows.rows > 0 && lending.again == 0 && run->chunks->saved_columns < run->forward->vocab
                ? flp_backward_gather_rows(run, FLP_STEP_UNSCALE_BEHIND, 0)
