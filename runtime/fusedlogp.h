@@ -726,7 +726,7 @@ typedef struct {
     int64_t rows;          /* the largest N that will be executed; >= 0 */
     int64_t columns;       /* D, 1 .. 2^31 - 1 */
     int64_t x_stride;      /* elements from row to row of x; 0: D */
-    int pointer_alignment; /* bytes to which x is aligned; 0: 16. Not relied on: any address of an element is as fast as another */
+    int pointer_alignment; /* bytes to which x is aligned; 0: 16. Not relied on: any address of an element will do */
     flp_backend backend;
 } flp_scale_problem;
 

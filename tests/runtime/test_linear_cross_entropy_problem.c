@@ -2,6 +2,7 @@
 #include "operators/linear/linear_cross_entropy_plan.h"
 
 #include "assertions.h"
+#include "problem_text.h"
 
 static flp_linear_cross_entropy_problem plain(void)
 {
@@ -42,14 +43,7 @@ static flp_linear_cross_entropy_problem with_everything(void)
 
 static void assert_formats(flp_linear_cross_entropy_problem problem, const char *wanted)
 {
-    char text[FLP_PROBLEM_TEXT_BYTES], again[FLP_PROBLEM_TEXT_BYTES];
-    flp_linear_cross_entropy_problem parsed;
-
-    assert_succeeds(flp_linear_cross_entropy_problem_format(&problem, text, sizeof(text)));
-    assert_string_equal(wanted, text);
-    assert_succeeds(flp_linear_cross_entropy_problem_parse(text, &parsed));
-    assert_succeeds(flp_linear_cross_entropy_problem_format(&parsed, again, sizeof(again)));
-    assert_string_equal(text, again);
+    expect_problem_text(&flp_linear_cross_entropy_operator, &problem, wanted);
 }
 
 static void problems_have_one_string_each(void **state)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "assertions.h"
+#include "problem_text.h"
 #include "core/problem.h"
 
 static flp_linear_logp_backward_problem plain(void)
@@ -15,10 +16,7 @@ static flp_linear_logp_backward_problem plain(void)
 
 static void assert_formats(flp_linear_logp_backward_problem problem, const char *wanted)
 {
-    char text[FLP_PROBLEM_TEXT_BYTES];
-
-    assert_succeeds(flp_linear_logp_backward_problem_format(&problem, text, sizeof(text)));
-    assert_string_equal(wanted, text);
+    expect_problem_text(&flp_linear_logp_backward_operator, &problem, wanted);
 }
 
 static void defaults_are_not_written(void **state)

@@ -8,6 +8,7 @@
 
 #include "comma_locale.h"
 #include "assertions.h"
+#include "problem_text.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"
@@ -22,10 +23,7 @@ static flp_linear_logp_problem plain(void)
 
 static void assert_formats(flp_linear_logp_problem problem, const char *wanted)
 {
-    char text[FLP_PROBLEM_TEXT_BYTES];
-
-    assert_succeeds(flp_linear_logp_problem_format(&problem, text, sizeof(text)));
-    assert_string_equal(wanted, text);
+    expect_problem_text(&flp_linear_logp_operator, &problem, wanted);
 }
 
 static void defaults_are_not_written(void **state)

@@ -2,6 +2,7 @@
 #include "params/scale.h"
 
 #include "assertions.h"
+#include "problem_text.h"
 #include "cpu_context.h"
 #include "fake_call.h"
 #include "fake_driver.h"
@@ -114,14 +115,7 @@ static void make_plan(void)
 
 static void expect_text(const char *wanted)
 {
-    flp_scale_problem parsed;
-    char text[256], again[256];
-
-    assert_succeeds(flp_scale_problem_format(&problem, text, sizeof(text)));
-    assert_string_equal(wanted, text);
-    assert_succeeds(flp_scale_problem_parse(text, &parsed));
-    assert_succeeds(flp_scale_problem_format(&parsed, again, sizeof(again)));
-    assert_string_equal(text, again);
+    expect_problem_text(&flp_scale_operator, &problem, wanted);
 }
 
 static void a_problem_has_one_string(void **state)

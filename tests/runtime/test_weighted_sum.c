@@ -6,6 +6,7 @@
 #include "cuda/driver.h"
 #include "fake_call.h"
 #include "assertions.h"
+#include "problem_text.h"
 #include "fake_driver.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
@@ -76,26 +77,12 @@ static void make_backward_plan(void)
 
 static void expect_text(const char *wanted)
 {
-    flp_weighted_sum_problem parsed;
-    char text[256], again[256];
-
-    assert_succeeds(flp_weighted_sum_problem_format(&problem, text, sizeof(text)));
-    assert_string_equal(wanted, text);
-    assert_succeeds(flp_weighted_sum_problem_parse(text, &parsed));
-    assert_succeeds(flp_weighted_sum_problem_format(&parsed, again, sizeof(again)));
-    assert_string_equal(text, again);
+    expect_problem_text(&flp_weighted_sum_operator, &problem, wanted);
 }
 
 static void expect_backward_text(const char *wanted)
 {
-    flp_weighted_sum_backward_problem parsed;
-    char text[256], again[256];
-
-    assert_succeeds(flp_weighted_sum_backward_problem_format(&backward, text, sizeof(text)));
-    assert_string_equal(wanted, text);
-    assert_succeeds(flp_weighted_sum_backward_problem_parse(text, &parsed));
-    assert_succeeds(flp_weighted_sum_backward_problem_format(&parsed, again, sizeof(again)));
-    assert_string_equal(text, again);
+    expect_problem_text(&flp_weighted_sum_backward_operator, &backward, wanted);
 }
 
 static void a_problem_has_one_string(void **state)

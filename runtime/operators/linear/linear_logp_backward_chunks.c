@@ -20,7 +20,7 @@ typedef struct {
     int pdl_wait_in_epilogue;   /* of grad_hidden's product: params/matrix_product.h */
     int finishes_first;         /* 1: grad_hidden is finished before this chunk's grad_weight and grad_bias */
     int hidden_first;           /* 1: grad_weight's product comes after grad_hidden's, on whose idle clusters it begins; grad_bias comes before both */
-    int weight_follows_hidden;  /* 1: grad_weight's product follows a product of the previous chunk, whose dlogit it may overwrite */
+    int weight_waits_to_store;  /* 1: grad_weight's product begins beside the product before it, and may overwrite what that one reads */
     flp_head_start weight_head; /* of grad_weight's product, with hidden_first */
     flp_tile_work before;       /* the product that precedes the computation of dlogit */
 } chunk;
@@ -233,7 +233,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
     const flp_tile_work work = weight_work(run, part->columns);
     flp_matrix_product_params params = { .inner_count = run->rows.count,
                                          .inner = (int32_t)run->rows.rows,
-                                         .pdl_wait_in_epilogue = part->weight_follows_hidden ? FLP_PDL_WAIT_BEFORE_STORE : part->hidden_first,
+                                         .pdl_wait_in_epilogue = part->weight_waits_to_store ? FLP_PDL_WAIT_BEFORE_STORE : part->hidden_first,
                                          .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER),
                                          .others = run->call.args->hidden,
                                          .others_stride = run->forward->hidden_stride,
@@ -432,7 +432,7 @@ static flp_status run_blocks_in_turn(const flp_backward_execution *scaled, const
         chunk part = block_of(scaled, blocks, block, block_bytes);
 
         part.pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : 1;
-        part.weight_follows_hidden = follows;
+        part.weight_waits_to_store = follows;
         status = run_products(scaled, &part);
     }
     return status;
@@ -454,7 +454,7 @@ static flp_status run_blocks_hidden_first(const flp_backward_execution *scaled, 
     for (int64_t block = blocks->begin; status == FLP_OK && block < blocks->end; block++) {
         chunk part = block_of(scaled, blocks, block, block_bytes);
 
-        part.weight_follows_hidden = 1;
+        part.weight_waits_to_store = 1;
         status = run_weight_product(scaled, &part);
     }
     return status;

@@ -86,7 +86,8 @@ static int64_t lent_bytes(const flp_linear_logp_backward_problem *normal, int64_
     return lent_rows(rows) * columns * flp_dtype_bytes(normal->forward.dtype);
 }
 
-int64_t flp_vocab_chunks_written_bytes(const flp_linear_logp_backward_problem *normal, int64_t columns)
+/* The bytes of a contiguous [V, D] grad_weight's first `columns` vocabulary entries. */
+static int64_t written_bytes(const flp_linear_logp_backward_problem *normal, int64_t columns)
 {
     return columns * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight);
 }
@@ -94,7 +95,7 @@ int64_t flp_vocab_chunks_written_bytes(const flp_linear_logp_backward_problem *n
 /* The bytes of grad_weight up to the last address at which a block may end. */
 static int64_t lending_bytes(const flp_linear_logp_backward_problem *normal)
 {
-    return flp_vocab_chunks_written_bytes(normal, normal->forward.vocab) / BORROWED_ALIGNMENT * BORROWED_ALIGNMENT;
+    return written_bytes(normal, normal->forward.vocab) / BORROWED_ALIGNMENT * BORROWED_ALIGNMENT;
 }
 
 /* The number of blocks that fit into the first `room` bytes of grad_weight. They lie at the end of the room, one after the other. While a block is read, its
@@ -103,7 +104,7 @@ static int64_t lending_bytes(const flp_linear_logp_backward_problem *normal)
  * count in int. */
 static int64_t most_within(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t room)
 {
-    const int64_t written = flp_vocab_chunks_written_bytes(normal, columns), block = lent_bytes(normal, columns, rows);
+    const int64_t written = written_bytes(normal, columns), block = lent_bytes(normal, columns, rows);
     int64_t blocks;
 
     if (rows < 1 || room < written + block)
@@ -129,7 +130,7 @@ int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *norma
 
     if (!is_free(normal) || left < 0)
         return 0;
-    return flp_int64_smaller(most_within(normal, columns, rows, room), left / flp_vocab_chunks_written_bytes(normal, columns));
+    return flp_int64_smaller(most_within(normal, columns, rows, room), left / written_bytes(normal, columns));
 }
 
 /* The byte offset in grad_weight of the rows times their factors: at its end, where nothing is written before all blocks have been processed. -1: they do not
@@ -138,7 +139,7 @@ static int64_t scaled_at(const flp_linear_logp_backward_problem *normal, const f
 {
     const int64_t at = lending_bytes(normal) - scaled_bytes(normal, rows);
 
-    return at >= flp_vocab_chunks_written_bytes(normal, chunks->saved_columns) ? at : -1;
+    return at >= written_bytes(normal, chunks->saved_columns) ? at : -1;
 }
 
 /* The number of blocks that fit into dlogit's memory in the workspace. */
@@ -174,7 +175,7 @@ flp_vocab_run flp_vocab_chunks_again(const flp_linear_logp_backward_problem *nor
 {
     const int64_t columns = chunks->lent_columns, left = chunks->saved_columns / columns - begin;
     const int64_t end = lending->scaled >= 0 ? lending->scaled : lending_bytes(normal);
-    const int64_t lent = flp_int64_smaller(left, most_within(normal, columns, rows, end - flp_vocab_chunks_written_bytes(normal, begin * columns)));
+    const int64_t lent = flp_int64_smaller(left, most_within(normal, columns, rows, end - written_bytes(normal, begin * columns)));
     const int64_t own = flp_int64_smaller(left, most_in_workspace(chunks, rows));
 
     if (lent > 0 && lent >= own)

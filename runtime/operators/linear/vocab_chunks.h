@@ -58,9 +58,6 @@ int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 /* 1: dlogit of a chunk of `columns` columns from vocabulary entry `first` on, and of `rows` rows, fits into grad_weight after the chunk's own part of it. */
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
 
-/* The bytes of a contiguous [V, D] grad_weight's first `columns` vocabulary entries. */
-int64_t flp_vocab_chunks_written_bytes(const flp_linear_logp_backward_problem *normal, int64_t columns);
-
 /* The number of blocks of saved exponentials, of `columns` columns and `rows` rows each, that fit into grad_weight such that none is overwritten before it has
  * been read. Behind the blocks' own entries of grad_weight there is room for scaled_rows rows times their factors; 0: for none. */
 int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t scaled_rows);
