@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/workspace.h"
-#include "operators/linear/linear_logp_backward.h"
+#include "operators/linear/linear_logp_backward_chunk.h"
 #include "operators/linear/linear_workspace.h"
 
 enum { NO_DEVICE_EXIT = 77, USAGE_EXIT = 2 };

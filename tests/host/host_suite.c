@@ -11,7 +11,7 @@
 
 #include "host/host_device.h"
 #include "host/machine/machine_api.h"
-#include "operators/linear/linear_logp_backward.h"
+#include "operators/linear/linear_logp_backward_chunk.h"
 #include "runtime/assertions.h"
 
 static const struct {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "host/host_device.h"
 #include "host/host_linear_cross_entropy.h"
 #include "host/host_linear_logp_backward.h"
@@ -150,8 +151,10 @@ static const struct {
     int in_workspace;     /* 1: in the workspace, not in grad_weight */
     int scaled_elsewhere; /* 1: rows times their factors are in the workspace, too */
     int at_once;          /* the number of the other blocks that are computed again at once, behind those that are saved */
+    int slab;             /* the number of blocks of a slab */
+    int on_hopper;        /* 1: on Hopper alone, whose tensor map of the saved exponentials it is about; it takes long */
 } lending[] = {
-    { { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } }, 3, 3, 0, 0, 0 },
+    { { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } }, 3, 3, 0, 0, 0, 3, 0 },
     { { .gradient = { .name = "lent, all blocks, grad_weight alone",
                       .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 },
                       .problem = { .grad_hidden = FLP_NONE, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
@@ -159,7 +162,27 @@ static const struct {
       3,
       0,
       0,
+      0,
+      3,
       0 },
+    { { .gradient = { .name = "lent, a slab for each block",
+                      .forward.problem = { .dtype = FLP_BF16, .rows = 64, .hidden = 256, .vocab = 4700 },
+                      .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      5,
+      5,
+      0,
+      0,
+      0,
+      1,
+      0 },
+    { { .gradient = { .name = "lent, a narrower last slab", .forward.problem = { .dtype = FLP_BF16, .rows = 160, .hidden = 256, .vocab = 7700 } } },
+      7,
+      7,
+      0,
+      0,
+      0,
+      2,
+      1 },
     { { .gradient = { .name = "lent, one block, fp32 gradients",
                       .forward = { .rows = FLP_CASE_EQUAL_TARGETS,
                                    .problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 64, .vocab = 3100, .bias_dtype = FLP_F32 } },
@@ -168,7 +191,9 @@ static const struct {
       1,
       0,
       0,
-      1 },
+      1,
+      1,
+      0 },
     { { .gradient = { .name = "lent, blocks together computed again",
                       .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 128, .vocab = 7100 },
                       .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
@@ -176,17 +201,27 @@ static const struct {
       4,
       0,
       0,
-      2 },
+      2,
+      1,
+      0 },
     { { .gradient = { .name = "lent, no room in grad_weight", .forward.problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 64, .vocab = 2400 } } },
       3,
       1,
       1,
       1,
-      1 },
+      1,
+      1,
+      0 },
 };
 enum { LENDING = sizeof(lending) / sizeof(*lending), LENT_COLUMNS = 768 };
 
 static int lending_case;
+
+/* The bytes of a narrow chunk's derivatives. */
+static int64_t slab_chunk_bytes(const flp_linear_work *work)
+{
+    return work->forward->rows * FLP_BACKWARD_COLUMNS * flp_dtype_bytes(work->forward->dtype);
+}
 
 /* Makes the blocks narrow and more than there may be room for: a plan for such small sizes would have few. */
 static void lend_narrow_blocks(flp_plan *plan)
@@ -200,10 +235,12 @@ static void lend_narrow_blocks(flp_plan *plan)
     work->chunks.columns = FLP_BACKWARD_COLUMNS;
     work->chunks.borrowed_columns = 0;
     work->chunks.borrowed_rows = 0; /* room for all chunks in the workspace */
+    work->chunks.slab_bytes = 2 * slab_chunk_bytes(work);
     plan->workspace_bytes = flp_plan_workspace_bytes(plan, work->forward->rows);
     lent = flp_vocab_chunks_lending(work->backward, &work->chunks, work->forward->rows);
     assert_int_equal(lending[lending_case].saved, lent.blocks);
     assert_int_equal(lending[lending_case].in_workspace, lent.first < 0);
+    assert_int_equal(lending[lending_case].slab, lent.slab_blocks);
     assert_int_equal(lending[lending_case].blocks - lent.blocks, lent.again);
     assert_int_equal(lending[lending_case].scaled_elsewhere, lent.again > 0 && lent.scaled < 0);
     if (lent.again > 0)
@@ -211,13 +248,20 @@ static void lend_narrow_blocks(flp_plan *plan)
                          flp_vocab_chunks_again(work->backward, &work->chunks, &lent, work->forward->rows, lent.blocks).end);
 }
 
-/* The same plan without rows: all gradients are zeros. */
-static void run_without_rows(flp_context *context, const flp_cross_entropy_case *given, int64_t plan_rows)
+static flp_cross_entropy_case of_rows(const flp_cross_entropy_case *given, int64_t rows)
 {
     flp_cross_entropy_case c = *given;
 
-    c.problem.backward.forward.rows = c.gradient.problem.forward.rows = c.gradient.forward.problem.rows = 0;
-    run_within(context, &c, plan_rows, least_budget(context, given, plan_rows), 0);
+    c.problem.backward.forward.rows = c.gradient.problem.forward.rows = c.gradient.forward.problem.rows = rows;
+    return c;
+}
+
+/* The same plan without rows: all gradients are zeros. */
+static void run_without_rows(flp_context *context, const flp_cross_entropy_case *given, int64_t plan_rows, int64_t budget)
+{
+    const flp_cross_entropy_case c = of_rows(given, 0);
+
+    run_within(context, &c, plan_rows, budget, 0);
 }
 
 static void run_lending(int compute_capability)
@@ -228,10 +272,12 @@ static void run_lending(int compute_capability)
     flp_host_linear_cross_entropy_planned = lend_narrow_blocks;
     for (lending_case = 0; lending_case < LENDING; lending_case++) {
         const flp_cross_entropy_case c = complete(&lending[lending_case].c);
-        const int64_t rows = c.problem.backward.forward.rows;
+        const int64_t rows = c.problem.backward.forward.rows, budget = least_budget(context, &c, rows);
 
-        run_within(context, &c, rows, least_budget(context, &c, rows), (uint64_t)lending_case);
-        run_without_rows(context, &c, rows);
+        if (lending[lending_case].on_hopper && compute_capability != 90)
+            continue;
+        run_within(context, &c, rows, budget, (uint64_t)lending_case);
+        run_without_rows(context, &c, rows, budget);
     }
     flp_host_linear_cross_entropy_planned = NULL;
     flp_context_destroy(context);
@@ -242,6 +288,90 @@ static void blocks_in_grad_weight_are_read_before_they_are_written_over(void **s
     (void)state;
     run_lending(90);
     run_lending(80);
+}
+
+/* ---- chunks that share launches ---- */
+
+/* The widths of the chunks are lowered, so that there are five of FLP_BACKWARD_COLUMNS and one of 20. */
+enum { SLAB_VOCAB = 5 * FLP_BACKWARD_COLUMNS + 20 };
+#define MANY_CHUNKS(type, n, d) .dtype = type, .rows = n, .hidden = d, .vocab = SLAB_VOCAB
+static const struct {
+    flp_cross_entropy_case c;
+    int chunks;  /* of a slab */
+    int smaller; /* 1: a call of a third of the plan's rows, whose slabs have more chunks */
+} slabs[] = {
+    { { .gradient = { .name = "slabs, softcap",
+                      .forward.problem = { MANY_CHUNKS(FLP_BF16, 40, 256), .softcap = 5 },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_BF16 } } },
+      6,
+      0 },
+    { { .gradient = { .name = "slabs, softcap, 100 rows",
+                      .forward.problem = { MANY_CHUNKS(FLP_BF16, 100, 384), .softcap = 5 },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_BF16 } } },
+      3,
+      0 },
+    { { .gradient = { .name = "slabs, fewer rows",
+                      .forward.problem = { MANY_CHUNKS(FLP_BF16, 90, 128), .softcap = 5 },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_BF16 } } },
+      1,
+      1 },
+    { { .gradient = { .name = "slabs, bias, fp32 gradients",
+                      .forward.problem = { MANY_CHUNKS(FLP_F16, 40, 64), .bias_dtype = FLP_F32 },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32 } } },
+      2,
+      0 },
+    { { .gradient = { .name = "slabs, [D, V]",
+                      .forward.problem = { MANY_CHUNKS(FLP_F16, 24, 192), .weight_layout = FLP_HIDDEN_VOCAB },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F16 } } },
+      4,
+      0 },
+    { { .gradient = { .name = "slabs, grad_weight alone",
+                      .forward.problem = { MANY_CHUNKS(FLP_F32, 24, 64) },
+                      .problem = { .grad_hidden = FLP_NONE, .grad_weight = FLP_F32, .grad_bias = FLP_NONE } } },
+      5,
+      0 },
+};
+enum { SLABS = sizeof(slabs) / sizeof(*slabs) };
+
+static int slab_case;
+
+static void join_narrow_chunks(flp_plan *plan)
+{
+    flp_linear_work *work = &((flp_linear_cross_entropy_plan *)(void *)plan)->backward.work;
+    flp_backward_chunks *chunks = &work->chunks;
+
+    assert_true(!chunks->saves_exp && !chunks->direct); /* which is why grad_hidden is in fp32 */
+    chunks->columns = FLP_BACKWARD_COLUMNS;
+    chunks->borrowed_columns = 0;
+    chunks->slab_bytes = slabs[slab_case].chunks * slab_chunk_bytes(work);
+    plan->workspace_bytes = flp_plan_workspace_bytes(plan, work->forward->rows);
+    assert_int_equal(slabs[slab_case].chunks, flp_vocab_slab_at(work->backward, chunks, work->forward->rows, 0).chunks);
+    assert_true(!slabs[slab_case].smaller || flp_vocab_slab_at(work->backward, chunks, work->forward->rows / 3, 0).chunks > slabs[slab_case].chunks);
+}
+
+static void run_slabs(int compute_capability)
+{
+    flp_context *context = flp_host_suite_start(compute_capability);
+
+    assert_non_null(context);
+    flp_host_linear_cross_entropy_planned = join_narrow_chunks;
+    for (slab_case = 0; slab_case < SLABS; slab_case++) {
+        const flp_cross_entropy_case all = complete(&slabs[slab_case].c);
+        const int64_t rows = all.problem.backward.forward.rows;
+        const flp_cross_entropy_case c = of_rows(&all, slabs[slab_case].smaller ? rows / 3 : rows);
+
+        run_within(context, &c, rows, 0, (uint64_t)slab_case);
+        run_without_rows(context, &c, rows, 0);
+    }
+    flp_host_linear_cross_entropy_planned = NULL;
+    flp_context_destroy(context);
+}
+
+static void chunks_that_share_launches_give_the_same_gradients(void **state)
+{
+    (void)state;
+    run_slabs(90);
+    run_slabs(80);
 }
 
 /* ---- the poison ---- */
@@ -307,10 +437,9 @@ static void a_part_that_is_read_behind_its_life_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_that_is_read_behind_its_life_is_named),
-        cmocka_unit_test(every_budget_gives_the_same_gradients_on_hopper),
-        cmocka_unit_test(every_budget_gives_the_same_gradients_elsewhere),
-        cmocka_unit_test(blocks_in_grad_weight_are_read_before_they_are_written_over),
+        cmocka_unit_test(a_part_that_is_read_behind_its_life_is_named),       cmocka_unit_test(every_budget_gives_the_same_gradients_on_hopper),
+        cmocka_unit_test(every_budget_gives_the_same_gradients_elsewhere),    cmocka_unit_test(blocks_in_grad_weight_are_read_before_they_are_written_over),
+        cmocka_unit_test(chunks_that_share_launches_give_the_same_gradients),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

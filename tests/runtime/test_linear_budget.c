@@ -173,16 +173,20 @@ static void check_lending(const flp_linear_work *work, int64_t rows)
     const flp_vocab_lending lending = flp_vocab_chunks_lending(normal, chunks, rows);
     const flp_workspace workspace = lay_out(work, rows);
     const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), all = normal->forward.vocab * row_bytes;
-    const int64_t block = lending.block_rows * chunks->lent_columns * 2, scaled = rows * normal->forward.hidden * 2;
+    const int64_t slab_columns = lending.slab_blocks * chunks->lent_columns, slabs = (lending.blocks + lending.slab_blocks - 1) / lending.slab_blocks;
+    const int64_t scaled = rows * normal->forward.hidden * 2, row_blocks = slabs == 1 ? 1 : FLP_BACKWARD_ROW_BLOCK;
 
     assert_int_equal(chunks->saved_columns, (lending.blocks + lending.again) * chunks->lent_columns);
-    assert_true(lending.block_rows >= rows);
+    assert_in_range(lending.slab_blocks, 1, lending.again > 0 || lending.first < 0 ? 1 : lending.blocks);
+    assert_true(lending.slab_bytes >= (rows + row_blocks - 1) / row_blocks * row_blocks * slab_columns * 2);
+    if (slabs > 1)
+        assert_int_equal(lending.slab_bytes, lending.slab_rows * slab_columns * 2);
     if (lending.first < 0)
-        assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= lending.blocks * block && workspace.part[FLP_PART_DLOGIT].first == FLP_STEP_TILES);
-    for (int64_t i = 0; lending.first >= 0 && i < lending.blocks; i++)
-        assert_true(lending.first + i * block >= (i + 1) * chunks->lent_columns * row_bytes);
+        assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= slabs * lending.slab_bytes && workspace.part[FLP_PART_DLOGIT].first == FLP_STEP_TILES);
+    for (int64_t i = 0, written = slab_columns; lending.first >= 0 && i < slabs; i++, written += slab_columns)
+        assert_true(lending.first + i * lending.slab_bytes >= (written < chunks->saved_columns ? written : chunks->saved_columns) * row_bytes);
     assert_true(lending.first % 256 == 0 || lending.first == -1);
-    assert_true(lending.first + lending.blocks * block <= (lending.scaled >= 0 ? lending.scaled : all) || lending.first < 0);
+    assert_true(lending.first + slabs * lending.slab_bytes <= (lending.scaled >= 0 ? lending.scaled : all) || lending.first < 0);
     if (lending.again == 0)
         return;
     assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= rows * chunks->lent_columns * 2);
@@ -200,7 +204,7 @@ static void check_again(const flp_linear_work *work, int64_t rows)
     const int64_t columns = work->chunks.lent_columns, count = work->chunks.saved_columns / columns;
     const flp_vocab_lending lending = flp_vocab_chunks_lending(normal, &work->chunks, rows);
     const flp_workspace workspace = lay_out(work, rows);
-    const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), block_bytes = lending.block_rows * columns * 2;
+    const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), block_bytes = lending.slab_bytes;
     const int64_t end = lending.scaled >= 0 ? lending.scaled : normal->forward.vocab * row_bytes;
 
     for (int64_t at = lending.blocks; at < count;) {
@@ -243,6 +247,39 @@ static void grad_weight_lends_the_saved_exponentials_their_place(void **state)
             check_lending(&work, (rows[j] + 1) / 2);
             check_again(&work, rows[j]);
             check_again(&work, (rows[j] + 1) / 2);
+        }
+    }
+}
+
+/* Few rows leave room for all blocks side by side; the more rows there are, the more slabs there must be. */
+static void few_rows_have_few_slabs(void **state)
+{
+    static const struct {
+        int64_t hidden, vocab, rows, slab_blocks;
+    } cases[] = { { 2048, 131072, 1, 14 },   { 2048, 131072, 221, 14 }, { 2048, 131072, 222, 7 },  { 2048, 131072, 512, 5 },
+                  { 2048, 131072, 2048, 1 }, { 4096, 128256, 1, 19 },   { 4096, 128256, 404, 19 }, { 4096, 128256, 405, 10 },
+                  { 4096, 128256, 1024, 7 }, { 4096, 128256, 2048, 2 }, { 4096, 128256, 4096, 1 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const flp_linear_logp_backward_problem normal = normal_of(sized(cases[i].rows, cases[i].hidden, cases[i].vocab, FLP_BF16));
+        const flp_linear_work work = work_with_losses(&normal);
+
+        assert_int_equal(cases[i].slab_blocks, flp_vocab_chunks_lending(&normal, &work.chunks, cases[i].rows).slab_blocks);
+    }
+}
+
+/* Every number of rows for which all blocks are saved, with vocabularies whose last slab is narrower, or would be. */
+static void slabs_are_read_before_they_are_written_over(void **state)
+{
+    (void)state;
+    for (int64_t vocab = 9000; vocab < 60000; vocab += 7777) {
+        for (int64_t rows = 1; rows <= 1024; rows += 1 + rows / 20) {
+            const flp_linear_logp_backward_problem normal = normal_of(sized(rows, 1024, vocab, FLP_BF16));
+            const flp_linear_work work = work_with_losses(&normal);
+
+            if (work.chunks.lent_columns > 0)
+                check_lending(&work, rows);
         }
     }
 }
@@ -306,11 +343,12 @@ static void small_vocabularies_go_by_in_few_chunks(void **state)
     }
 }
 
-/* fusedlogp.h's bounds of the default, for any vocabulary: 265 MiB for each 8192 rows at D 4096, and 1.75 times that for the loss of more than 2 D rows. Sizes
- * behind steps of the default's choices: the first number of rows for which grad_weight lends nothing, and those for which it takes the most. */
+/* fusedlogp.h's bounds of the default, for any vocabulary: 265 MiB for each 8192 rows at D 4096, 32 MiB more for few rows, and 1.75 times that for the loss of
+ * more than 2 D rows. Sizes behind steps of the default's choices: the first number of rows for which grad_weight lends nothing, and those for which it takes
+ * the most. */
 static void the_default_keeps_to_its_bounds(void **state)
 {
-    static const int64_t rows[] = { 256, 1000, 8192, 8193, 16384, 36362, 71018, 75799 };
+    static const int64_t rows[] = { 1, 256, 1000, 2400, 8192, 8193, 16384, 36362, 71018, 75799 };
     const double bytes_a_row = (double)(INT64_C(265) << 20) / 8192;
 
     (void)state;
@@ -319,9 +357,10 @@ static void the_default_keeps_to_its_bounds(void **state)
             for (int with_forward = 0; with_forward < 2; with_forward++) {
                 const flp_linear_logp_backward_problem normal = normal_of(sized(rows[i], 4096, vocab, with_forward ? FLP_BF16 : FLP_F32));
                 const flp_linear_work work = work_of(&normal, with_forward), losses = work_with_losses(&normal);
+                const int64_t few = rows[i] < 2400 ? INT64_C(32) << 20 : 0;
 
-                assert_in_range(bytes_of(&work, rows[i]), 1, (int64_t)(bytes_a_row * (double)rows[i]));
-                assert_in_range(bytes_of(&losses, rows[i]), 1, (int64_t)((rows[i] > 8192 ? 1.75 : 1) * bytes_a_row * (double)rows[i]));
+                assert_in_range(bytes_of(&work, rows[i]), 1, few + (int64_t)(bytes_a_row * (double)rows[i]));
+                assert_in_range(bytes_of(&losses, rows[i]), 1, few + (int64_t)((rows[i] > 8192 ? 1.75 : 1) * bytes_a_row * (double)rows[i]));
             }
 }
 
@@ -664,6 +703,8 @@ int main(void)
         cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
         cmocka_unit_test(grad_weight_lends_the_saved_exponentials_their_place),
+        cmocka_unit_test(few_rows_have_few_slabs),
+        cmocka_unit_test(slabs_are_read_before_they_are_written_over),
         cmocka_unit_test(a_budget_lends_what_its_rows_leave_room_for),
         cmocka_unit_test(small_vocabularies_go_by_in_few_chunks),
         cmocka_unit_test(the_default_keeps_to_its_bounds),

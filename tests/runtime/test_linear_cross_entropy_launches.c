@@ -6,7 +6,7 @@
 #include "fake_driver.h"
 #include "operator_call.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
-#include "operators/linear/linear_logp_backward.h"
+#include "operators/linear/linear_logp_backward_chunk.h"
 #include "params/linear_logp_backward.h"
 #include "params/matrix_product.h"
 
@@ -177,24 +177,79 @@ static void who_is_idle_begins_with_the_next_launch(void **state)
     assert_start('h', 0, 0, chunk[2]);
 }
 
-/* Of a block of saved exponentials at 64 rows, grad_hidden's 32 tiles leave more than half of the clusters idle: all blocks' products come first, each beside
- * those before it. At 8192 rows 16 of 66 are idle, and a block's grad_weight comes before its grad_hidden. */
+/* From launch `at` on there are `count` of grad_hidden's products, of which the first waits as said, and the others before they add. Returns where they end. */
+static int assert_hidden_products(int at, int count, int first_wait)
+{
+    assert_in_range(at + count, 0, start_count);
+    for (int i = at; i < at + count; i++) {
+        assert_start('h', 0, 0, starts[i]);
+        assert_int_equal(i == at ? first_wait : FLP_PDL_WAIT_BEFORE_STORE, starts[i].wait);
+    }
+    return at + count;
+}
+
+enum { BLOCKS = 19 /* of saved exponentials */ };
+
+/* At 64 rows grad_hidden's 32 tiles of a block leave more than half of the 132 clusters idle: all blocks' products come first, each beside those before it. One
+ * product computes grad_weight of all blocks, beside the last 608 % 132 = 80 of these tiles, which leave 26 of its 66 clusters. So it is for the derivatives of
+ * the other entries, which are two chunks. At 8192 rows 16 of 66 clusters are idle, and a block's grad_weight comes before its grad_hidden. */
 static void products_of_few_rows_begin_with_grad_hidden(void **state)
 {
-    enum { BLOCKS = 19 };
+    int at;
 
     (void)state;
     note_step(64);
-    assert_in_range(start_count, 2 * BLOCKS + 1, 127);
-    for (int i = 0; i < 2 * BLOCKS; i++) {
-        assert_start(i < BLOCKS ? 'h' : 'w', 0, 0, starts[i]);
-        assert_int_equal(i == 0 ? 0 : FLP_PDL_WAIT_BEFORE_STORE, starts[i].wait);
-    }
-    assert_int_equal('d', starts[2 * BLOCKS].kind);
+    at = assert_hidden_products(0, BLOCKS, 0);
+    assert_start('w', 26, 8, starts[at]);
+    assert_int_equal(1, starts[at].wait);
+    assert_start('d', 0, 0, starts[at + 1]);
+    at = assert_hidden_products(at + 2, 2, 0);
+    assert_start('w', 34, 9, starts[at]);
+    assert_int_equal(1, starts[at].wait);
+    assert_int_equal(at + 1, start_count);
     note_step(8192);
     assert_start('w', 0, 0, starts[0]);
     assert_start('h', 0, 0, starts[1]);
     assert_int_equal(1, starts[1].wait);
+}
+
+/* At 512 rows grad_weight has room for two slabs of exponentials, of 10 and of 9 blocks. */
+static void blocks_of_few_rows_share_a_product_of_grad_weight(void **state)
+{
+    int at;
+
+    (void)state;
+    note_step(512);
+    assert_start('w', 0, 0, starts[0]);
+    at = assert_hidden_products(1, 10, 1);
+    assert_start('w', 0, 0, starts[at]);
+    assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at].wait);
+    at = assert_hidden_products(at + 1, 9, FLP_PDL_WAIT_BEFORE_STORE);
+    assert_int_equal('d', starts[at].kind);
+}
+
+/* With a softcap all derivatives of 64 rows are one slab of 16 chunks. The last one is narrow, and its grad_hidden comes behind grad_weight's product. At 512
+ * rows a slab is four chunks, and the last slab's last chunk is narrow, too. */
+static void chunks_of_few_rows_share_launches(void **state)
+{
+    int at;
+
+    (void)state;
+    problem.backward.forward.softcap = 30;
+    note_step(64);
+    assert_int_equal('d', starts[0].kind);
+    at = assert_hidden_products(1, 15, 0);
+    assert_start('w', 24, 11, starts[at]);
+    assert_int_equal(1, starts[at].wait);
+    assert_int_equal(start_count, assert_hidden_products(at + 1, 1, FLP_PDL_WAIT_BEFORE_STORE));
+    note_step(512);
+    at = 0;
+    for (int slab = 0; slab < 5; slab++) {
+        assert_int_equal('d', starts[at].kind);
+        at = assert_hidden_products(at + 1, 3, 0) + 1;
+        assert_int_equal('w', starts[at - 1].kind);
+    }
+    assert_int_equal(start_count, assert_hidden_products(at, 1, FLP_PDL_WAIT_BEFORE_STORE));
 }
 
 static void grad_hidden_comes_first_where_there_is_room(void **state)
@@ -254,8 +309,13 @@ static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(grad_hidden_comes_first_where_there_is_room), TEST(products_of_few_rows_begin_with_grad_hidden),   TEST(clusters_of_long_products_keep_in_step),
-        TEST(who_is_idle_begins_with_the_next_launch),     TEST(rows_in_chunks_share_what_can_be_done_at_once),
+        TEST(grad_hidden_comes_first_where_there_is_room),
+        TEST(products_of_few_rows_begin_with_grad_hidden),
+        TEST(blocks_of_few_rows_share_a_product_of_grad_weight),
+        TEST(chunks_of_few_rows_share_launches),
+        TEST(clusters_of_long_products_keep_in_step),
+        TEST(who_is_idle_begins_with_the_next_launch),
+        TEST(rows_in_chunks_share_what_can_be_done_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,9 @@ static const tiles default_tiles = { 47, 41, BORROWED_TILES }, default_tiles_wid
  * the smaller number, unless that has no room for LEAST_ROW_CHUNK rows. */
 static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_bytes_in_forward = INT64_C(126) << 20;
 
+/* The default slab_bytes: less than the L2 of an H100 or H200 holds, and little beside grad_weight. */
+static const int64_t default_slab_bytes = INT64_C(32) << 20;
+
 /* The most splits that any of the forward's kernels has: the table lists their tiles, as gen/select/linear_logp.lua does. linear_logp_backward's plan refuses a
  * kernel with more. */
 int flp_linear_budget_most_splits(int64_t vocab)
@@ -255,8 +258,8 @@ static int is_whole_hardly_larger(const flp_linear_work *work, int64_t most)
     return all.direct && bytes_of_rows(work, &all, SAMPLE_ROWS) <= bytes + bytes / HARDLY;
 }
 
-/* The default chunks. Their widths do not depend on the number of rows, so that a row of grad_hidden has the same bits in every batch. */
-static flp_backward_chunks by_default(const flp_linear_work *work)
+/* The widths of the default chunks do not depend on the number of rows, so that a row of grad_hidden has the same bits in every batch. */
+static flp_backward_chunks default_widths(const flp_linear_work *work)
 {
     const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
     const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work), own = wide->own * 2 / bytes, most = own + own / STRETCH;
@@ -273,6 +276,15 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
         return own_chunks;
     lent = lend(work, (tiles){ 0, own, 0 }, &room);
     return lent.saved_columns * WORTH_LENT_PARTS > own_chunks.saved_columns * WORTH_OWN_PARTS ? lent : own_chunks;
+}
+
+/* The default chunks. The filter counts its blocks chunk by chunk. */
+static flp_backward_chunks by_default(const flp_linear_work *work)
+{
+    flp_backward_chunks chunks = default_widths(work);
+
+    chunks.slab_bytes = work->backward->grad_filter_eps > 0 ? 0 : default_slab_bytes;
+    return chunks;
 }
 
 /* The largest count below high whose chunks fit the budget; `low`, if none above it does. */

@@ -147,7 +147,7 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     if (status == FLP_OK)
         status = flp_matrix_encode(&plan->common, "weight's", &weight, of_weight, &parameters->maps[1]);
     if (status == FLP_OK && saved_exp) {
-        const int64_t before = flp_int64_larger(saved_exp->columns / saved_exp->block_columns - 1, 0); /* blocks before the last */
+        const int64_t before = flp_int64_larger(flp_int64_divide_up(saved_exp->columns, saved_exp->block_columns) - 1, 0); /* blocks before the last */
         const flp_matrix terms = { saved_exp->terms, problem->dtype, before * saved_exp->block_rows + saved_exp->rows, saved_exp->block_columns,
                                    saved_exp->block_columns };
         const flp_matrix_box of_terms = { FLP_OUT_BOX_BYTES / flp_dtype_bytes(problem->dtype), FLP_OUT_BOX_ROWS, 0 };

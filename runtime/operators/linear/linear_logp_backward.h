@@ -95,10 +95,6 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
 
 /* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
 
-/* The clusters of a product synchronise with one another (clusters_in_step.cuh) if each has at least this many steps. Tests, whose products are short, lower
- * it. */
-extern int64_t flp_backward_least_steps_in_step;
-
 flp_status flp_backward_run_chunks(const flp_backward_execution *run);
 /* In the forward, for a chunk of rows: multiplies their saved exponentials by the weight. The products replace the packed rows. */
 flp_status flp_backward_run_in_forward(const flp_backward_execution *run);

@@ -258,20 +258,26 @@ static void describe_chunks(flp_text *text, const flp_linear_logp_backward_probl
 {
     const flp_backward_chunks *chunks = &work->chunks;
     const int64_t rows = flp_linear_work_chunk_rows(work, problem->forward.rows);
-    int64_t own = 0, wide = 0, borrowing = 0;
+    int64_t own = 0, wide = 0, borrowing = 0, slabs = 0;
 
-    for (int64_t first = chunks->saved_columns; first < problem->forward.vocab;) {
-        const flp_vocab_chunk chunk = flp_vocab_chunk_at(problem, chunks, rows, first);
+    for (int64_t first = chunks->saved_columns; first < problem->forward.vocab; slabs++) {
+        const flp_vocab_slab slab = flp_vocab_slab_at(problem, chunks, rows, first);
 
-        own += chunk.columns != chunks->borrowed_columns;
-        wide += chunk.columns == chunks->borrowed_columns;
-        borrowing += chunk.borrowed >= 0;
-        first += chunk.columns;
+        borrowing += slab.borrowed >= 0;
+        for (int64_t i = 0; i < slab.chunks; i++) {
+            const int64_t columns = flp_vocab_chunk_at(problem, chunks, rows, first).columns;
+
+            own += columns != chunks->borrowed_columns;
+            wide += columns == chunks->borrowed_columns;
+            first += columns;
+        }
     }
     flp_text_append(text, "chunks: %" PRId64 " of %" PRId64 " vocabulary entries", own, chunks->columns);
     if (wide > 0)
         flp_text_append(text, ", before them %" PRId64 " of %" PRId64 ", %" PRId64 " of them with their scratch in grad_weight's unwritten part", wide,
                         chunks->borrowed_columns, borrowing);
+    if (slabs < own + wide)
+        flp_text_append(text, "; all but grad_hidden's products for %" PRId64 " groups of them", slabs);
     flp_text_append(text, "\n");
 }
 

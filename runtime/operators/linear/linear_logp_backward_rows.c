@@ -7,14 +7,14 @@
 #include "params/linear_logp_backward.h"
 #include "params/linear_logp_shard.h"
 
-/* Stores the saved exponentials in grad_weight, in as many blocks as it has room for. */
+/* Stores the saved exponentials in grad_weight, in as many blocks as it has room for: the kernel's blocks are slabs of these. */
 static void use_lending(const flp_packed_call *call, flp_saved_exp *saved_exp)
 {
     const flp_backward_chunks *chunks = &call->plan->work.chunks;
     const flp_vocab_lending lending = flp_vocab_chunks_lending(call->plan->work.backward, chunks, saved_exp->rows);
 
-    saved_exp->block_columns = chunks->lent_columns;
-    saved_exp->block_rows = lending.block_rows;
+    saved_exp->block_columns = lending.slab_blocks * chunks->lent_columns;
+    saved_exp->block_rows = lending.slab_rows;
     saved_exp->columns = lending.blocks * chunks->lent_columns;
     if (lending.first >= 0)
         saved_exp->terms = (char *)call->args->grad_weight + lending.first;

@@ -202,9 +202,9 @@ static void add_dlogit(const layout *to)
     const int64_t rows =
         is_lent(to->work) && to->chunk_rows > chunks->borrowed_rows ? flp_int64_round_up(to->chunk_rows, FLP_BACKWARD_ROW_BLOCK) : to->chunk_rows;
     const int64_t elements = rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
-    const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
+    const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0, bytes = flp_int64_larger(elements, staged) * element_bytes(to->work);
 
-    add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(elements, staged) * element_bytes(to->work),
+    add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(bytes, flp_vocab_chunks_slab_bytes(to->work->backward, chunks, to->chunk_rows)),
              saves_in_dlogit(to) ? FLP_STEP_TILES
              : is_lent(to->work) ? FLP_STEP_SAVED_EXP_BLOCK
                                  : FLP_STEP_GRAD_LOGITS,

@@ -3,6 +3,7 @@
 
 #include "base/dtype.h"
 #include "base/int64.h"
+#include "params/linear_logp.h"
 
 enum {
     ALIGNED_BYTES = 16, /* of rows that TMA reads */
@@ -148,11 +149,59 @@ static int64_t most_in_workspace(const flp_backward_chunks *chunks, int64_t rows
     return flp_vocab_chunks_widest(chunks, rows) / chunks->lent_columns;
 }
 
+/* 1: `slabs` slabs of saved exponentials, which follow one another to the end of grad_weight, are not overwritten before they have been read: while a slab is
+ * read, its own entries of grad_weight and those of the slabs before it are written. This is so for all slabs if it is for the first and the last two, of which
+ * the last may be narrower. */
+static int slabs_fit(const flp_linear_logp_backward_problem *normal, int64_t saved_columns, int64_t slabs, int64_t slab_columns, int64_t slab_bytes)
+{
+    const int64_t room = lending_bytes(normal), before_last = flp_int64_larger(slabs - 1, 1);
+
+    return written_bytes(normal, slab_columns) + slabs * slab_bytes <= room && written_bytes(normal, saved_columns) + slab_bytes <= room &&
+           written_bytes(normal, before_last * slab_columns) + (slabs + 1 - before_last) * slab_bytes <= room;
+}
+
+/* 1: a kernel's multiplication by a rounded reciprocal (params/linear_logp.h) divides each column by slab_columns exactly. */
+static int divides_exactly(int64_t saved_columns, int64_t slab_columns)
+{
+    return saved_columns / FLP_SAVED_BLOCK_UNIT <= UINT32_MAX / (slab_columns / FLP_SAVED_BLOCK_UNIT);
+}
+
+/* How many of all blocks, of block_bytes each, a slab may have where there are several slabs. 1 always fits. */
+static int64_t most_slab_blocks(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t all, int64_t block_bytes)
+{
+    const int64_t columns = chunks->lent_columns, saved = chunks->saved_columns, left = lending_bytes(normal) - written_bytes(normal, saved);
+    int64_t slabs = flp_int64_divide_up(all, flp_int64_larger(left / block_bytes, 1)), blocks = flp_int64_divide_up(all, slabs);
+
+    while (blocks > 1 &&
+           !(divides_exactly(saved, blocks * columns) && slabs_fit(normal, saved, flp_int64_divide_up(all, blocks), blocks * columns, blocks * block_bytes)))
+        blocks = flp_int64_divide_up(all, ++slabs);
+    return blocks;
+}
+
+/* Joins the blocks to as few slabs as grad_weight has room for. A single slab needs no rows beyond its last one, which a store may cover. */
+static void widen_slabs(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, flp_vocab_lending *lending)
+{
+    const int64_t saved = chunks->saved_columns, single = flp_int64_round_up(rows * saved * flp_dtype_bytes(normal->forward.dtype), BORROWED_ALIGNMENT);
+
+    if (slabs_fit(normal, saved, 1, saved, single)) {
+        lending->slab_blocks = lending->blocks;
+        lending->slab_bytes = single;
+    } else {
+        lending->slab_blocks = most_slab_blocks(normal, chunks, lending->blocks, lending->slab_bytes);
+        lending->slab_bytes *= lending->slab_blocks;
+    }
+    lending->first = lending_bytes(normal) - flp_int64_divide_up(lending->blocks, lending->slab_blocks) * lending->slab_bytes;
+}
+
 flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
 {
     const int64_t all = chunks->saved_columns / chunks->lent_columns, columns = chunks->lent_columns;
-    const int64_t in_workspace = flp_int64_smaller(all, most_in_workspace(chunks, rows));
-    flp_vocab_lending lending = { .blocks = most_within(normal, columns, rows, lending_bytes(normal)), .block_rows = lent_rows(rows), .scaled = -1 };
+    const int64_t in_workspace = flp_int64_smaller(all, most_in_workspace(chunks, rows)), block_bytes = lent_bytes(normal, columns, rows);
+    flp_vocab_lending lending = { .blocks = most_within(normal, columns, rows, lending_bytes(normal)),
+                                  .slab_blocks = 1,
+                                  .slab_bytes = block_bytes,
+                                  .slab_rows = lent_rows(rows),
+                                  .scaled = -1 };
     int64_t end = lending_bytes(normal);
 
     if (lending.blocks < all && rows > 0) {
@@ -161,12 +210,14 @@ flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_proble
         lending.blocks = most_within(normal, columns, rows, end);
     }
     lending.blocks = flp_int64_smaller(lending.blocks, all);
-    lending.first = end - lending.blocks * lent_bytes(normal, columns, rows);
+    lending.first = end - lending.blocks * block_bytes;
     if (lending.blocks < in_workspace) {
         lending.blocks = in_workspace;
         lending.first = -1;
     }
     lending.again = rows > 0 ? all - lending.blocks : 0;
+    if (rows > 0 && lending.again == 0 && lending.first >= 0)
+        widen_slabs(normal, chunks, rows, &lending);
     return lending;
 }
 
@@ -190,6 +241,30 @@ flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *norma
     if (wide > 0 && has_room(normal, first, wide, chunks->borrowed_rows))
         return (flp_vocab_chunk){ wide, has_room(normal, first, wide, rows) ? borrowed_at(normal, first + wide) : -1 };
     return (flp_vocab_chunk){ left < chunks->columns ? left : chunks->columns, -1 };
+}
+
+static int64_t dlogit_bytes(const flp_linear_logp_backward_problem *normal, int64_t rows, int64_t columns)
+{
+    return rows * flp_int64_round_up(columns, FLP_BACKWARD_COLUMNS) * flp_dtype_bytes(normal->forward.dtype);
+}
+
+flp_vocab_slab flp_vocab_slab_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first)
+{
+    flp_vocab_chunk chunk = flp_vocab_chunk_at(normal, chunks, rows, first);
+    flp_vocab_slab slab = { chunk.columns, 1, chunk.columns, chunk.borrowed };
+
+    while (first + slab.columns < normal->forward.vocab) {
+        chunk = flp_vocab_chunk_at(normal, chunks, rows, first + slab.columns);
+        if (dlogit_bytes(normal, rows, slab.columns + chunk.columns) > chunks->slab_bytes)
+            break;
+        slab = (flp_vocab_slab){ slab.columns + chunk.columns, slab.chunks + 1, chunk.columns, -1 };
+    }
+    return slab;
+}
+
+int64_t flp_vocab_chunks_slab_bytes(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
+{
+    return flp_int64_smaller(chunks->slab_bytes, dlogit_bytes(normal, rows, flp_int64_larger(normal->forward.vocab - chunks->saved_columns, 0)));
 }
 
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)

@@ -33,13 +33,15 @@ typedef struct {
     int64_t columns;       /* width of a chunk whose dlogit is stored in the workspace */
     int64_t saved_columns; /* width of the saved exponentials, from the vocabulary's first entry on; 0: there are none */
     /* > 0: the saved exponentials are stored in grad_weight, which is written later, in blocks of this many columns. saved_columns is a multiple of it, and
-     * each block is a chunk. A call of more than borrowed_rows rows may have room only for the first blocks, there or in the workspace. The other blocks are
-     * then computed again, as soon as there is room for them, with the same bits. 0: one block, in the workspace. */
+     * each block is a chunk of grad_hidden's sums. A call of more than borrowed_rows rows may have room only for the first blocks, there or in the workspace.
+     * The other blocks are then computed again, as soon as there is room for them, with the same bits. 0: one block, in the workspace. */
     int64_t lent_columns;
     int64_t borrowed_columns; /* width of a chunk whose dlogit is stored in grad_weight, after the chunk's own part of it; 0: there is none */
     /* Chunks have borrowed_columns as long as grad_weight has room for dlogit of this many rows. Where a call has more rows than fit, dlogit is stored in the
      * workspace. */
     int64_t borrowed_rows;
+    /* Neighbouring chunks whose dlogit together takes no more than this share launches (flp_vocab_slab). 0: each chunk has its own. */
+    int64_t slab_bytes;
 } flp_backward_chunks;
 
 enum { FLP_BACKWARD_ROW_BLOCK = 256 /* the most rows that a cluster may have; plans refuse kernels with more */ };
@@ -52,8 +54,22 @@ typedef struct {
 /* The chunk that begins at vocabulary entry `first`, which comes after the saved exponentials. rows: those processed at a time. */
 flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first);
 
+/* Neighbouring chunks whose dlogit is stored side by side, so that one launch each computes their dlogit, grad_weight and grad_bias. These have no sums over
+ * the vocabulary, so that no bit depends on the slabs. */
+typedef struct {
+    int64_t columns, chunks;
+    int64_t last_columns; /* of its last chunk */
+    int64_t borrowed;     /* as a chunk's; with more than one chunk, dlogit is stored in the workspace */
+} flp_vocab_slab;
+
+/* The slab that begins with the chunk at vocabulary entry `first`: as many chunks as fit into slab_bytes, at least one. */
+flp_vocab_slab flp_vocab_slab_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first);
+
 /* The width of the widest chunk whose dlogit or saved exponentials are stored in the workspace. rows: those processed at a time. */
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows);
+
+/* The bytes that slabs of several chunks may take. No smaller number of rows has more. */
+int64_t flp_vocab_chunks_slab_bytes(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows);
 
 /* 1: dlogit of a chunk of `columns` columns from vocabulary entry `first` on, and of `rows` rows, fits into grad_weight after the chunk's own part of it. */
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
@@ -63,20 +79,24 @@ int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, 
 int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t scaled_rows);
 
 /* With lent_columns: where the saved exponentials of `rows` rows are stored. Computing a block again takes the packed rows, and grad_weight's product takes the
- * rows times their factors. So where blocks are computed again, the latter have a place of their own. */
+ * rows times their factors. So where blocks are computed again, the latter have a place of their own.
+ *
+ * Neighbouring blocks are stored side by side as a slab, as those of dlogit are. Few rows have few and wide slabs, which spares them launches. */
 typedef struct {
-    int64_t blocks;     /* the number of blocks that are saved */
-    int64_t again;      /* the number of blocks that are computed again */
-    int64_t first;      /* byte offset of the first block in grad_weight; -1: the blocks are in the workspace, as dlogit, where more of them fit */
-    int64_t block_rows; /* rows of a block */
-    int64_t scaled;     /* if blocks are computed again: byte offset in grad_weight of the rows times their factors; -1: they are in the workspace */
+    int64_t blocks;      /* the number of blocks that are saved */
+    int64_t again;       /* the number of blocks that are computed again */
+    int64_t slab_blocks; /* the number of blocks of a slab; the last slab may have fewer. 1 where blocks are computed again, or are in the workspace */
+    int64_t slab_bytes;  /* from slab to slab */
+    int64_t slab_rows;   /* from slab to slab, in rows of slab_blocks x lent_columns elements */
+    int64_t first;       /* byte offset of the first slab in grad_weight; -1: the blocks are in the workspace, as dlogit, where more of them fit */
+    int64_t scaled;      /* if blocks are computed again: byte offset in grad_weight of the rows times their factors; -1: they are in the workspace */
 } flp_vocab_lending;
 flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows);
 
 /* A run of blocks whose exponentials one launch stores, one block after the other. */
 typedef struct {
     int64_t begin, end; /* blocks [begin, end) */
-    int64_t first;      /* byte offset of block `begin` in grad_weight; -1: the blocks are in the workspace, as dlogit */
+    int64_t first;      /* byte offset of the slab that begins with block `begin` in grad_weight; -1: the blocks are in the workspace, as dlogit */
 } flp_vocab_run;
 
 /* The blocks from `begin` on that are computed again at once, when the products of all blocks before `begin` are complete: as many as fit into the part of
