@@ -232,7 +232,7 @@ flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_cal
     flp_text problems = { 0 };
     flp_status status;
 
-    *numerics = made;
+    *numerics = NULL;
     if (!made)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for what may decide on a row's bits");
     made->context = context;
@@ -241,6 +241,10 @@ flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_cal
     if (status == FLP_OK)
         status = add_widths(made, memory_bytes);
     flp_text_free(&problems);
+    if (status == FLP_OK)
+        *numerics = made;
+    else
+        flp_tune_numerics_destroy(made);
     return status;
 }
 

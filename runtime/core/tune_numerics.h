@@ -9,7 +9,7 @@
 typedef struct flp_tune_numerics flp_tune_numerics;
 
 /* Covers every bucket of rows up to the problem's, in the current CUDA context. limit: the most candidates of a role; 0: 12. memory_bytes: the most that arrays
- * and workspace may take; 0: what is free, with a workspace no larger than the default's. *numerics is to be destroyed after a failure, too.
+ * and workspace may take; 0: what is free, with a workspace no larger than the default's. After a failure *numerics is NULL.
  * FLP_BAD_ARGUMENT: the problem is not acceptable; FLP_NO_VARIANT: the CPU path answers it; FLP_OUT_OF_MEMORY. */
 flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_calls *calls, const void *problem, int limit, int64_t memory_bytes,
                                     flp_tune_numerics **numerics);

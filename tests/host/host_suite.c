@@ -39,6 +39,11 @@ static suite_case *cases;
 static int case_count, all_count; /* of the cases that run, and of all that match */
 static atomic_int next_case;
 
+void flp_host_suite_leave_out(const char *name)
+{
+    printf("# left out, slow on the model of the GPU: %s\n", name);
+}
+
 flp_context *flp_host_suite_start(int compute_capability)
 {
     const flp_context_options options = { .cache_directory = "", .cpu_threads = 1 };

@@ -39,6 +39,9 @@ int flp_host_every(void);
 /* Runs the first case whose name matches the shell pattern. 1, or 0 and a message. */
 int flp_host_suite_run_case(flp_context *context, const char *pattern, char *message, size_t bytes);
 
+/* Says that a case does not run on the host device, because it would take long there. */
+void flp_host_suite_leave_out(const char *name);
+
 /* A context on a fresh device, which keeps no kernels on the disk; NULL and the library's message if that fails. */
 flp_context *flp_host_suite_start(int compute_capability);
 

@@ -33,6 +33,8 @@ static int count(void)
     for (int i = 0; i < flp_weighted_case_count(); i++) {
         flp_weighted_case c;
         flp_weighted_case_get(i, &c);
+        if (!is_small(i, &c))
+            flp_host_suite_leave_out(c.name);
         for (int backward = 0; backward < 2 && is_small(i, &c); backward++) {
             weighted_run *one = &runs[run_count++];
             *one = (weighted_run){ .c = c, .backward = backward };
