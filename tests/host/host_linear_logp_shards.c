@@ -35,8 +35,8 @@ static void list_buffers(const flp_case_buffer *buffers, int count, flp_host_mem
         flp_host_memory_add(memory, buffers[i].base, buffers[i].offset, buffers[i].data_bytes);
 }
 
-/* A problem without rows has nothing to cut. */
-static int is_small(const flp_linear_logp_problem *p, const char *name)
+/* 1: the case runs. A problem without rows has nothing to cut; a large case is left out, which is said. */
+static int runs_here(const flp_linear_logp_problem *p, const char *name)
 {
     const int small = (double)p->rows * (double)p->hidden * (double)p->vocab < 5e6 && p->hidden <= 1024;
 
@@ -73,7 +73,7 @@ static int count_forward(void)
         forward_case *to = &forward_cases[forward_count];
         flp_case_get(i, &to->c);
         snprintf(to->name, sizeof(to->name), "%s: %s", cutting_of(forward_count)->name, to->c.name);
-        forward_count += is_taken(i) && is_small(&to->c.problem, to->name);
+        forward_count += is_taken(i) && runs_here(&to->c.problem, to->name);
     }
     return forward_count;
 }
@@ -185,7 +185,7 @@ static int count_gradients(void)
         gradient_case *to = &gradient_cases[gradient_count];
         flp_gradient_case_get(i, &to->c);
         snprintf(to->name, sizeof(to->name), "gradients of %s: %s", cutting_of(gradient_count)->name, to->c.name);
-        gradient_count += is_taken(i) && !to->c.problem.with_forward && is_small(&to->c.problem.forward, to->name);
+        gradient_count += is_taken(i) && !to->c.problem.with_forward && runs_here(&to->c.problem.forward, to->name);
     }
     return gradient_count;
 }
@@ -359,7 +359,7 @@ static int count_losses(void)
         loss_case *to = &loss_cases[loss_count];
         get_loss(i, &to->c);
         snprintf(to->name, sizeof(to->name), "cross-entropy of %s: %s", cutting_of(loss_count)->name, to->c.gradient.name);
-        loss_count += is_taken(i) && is_small(&to->c.problem.backward.forward, to->name);
+        loss_count += is_taken(i) && runs_here(&to->c.problem.backward.forward, to->name);
     }
     return loss_count;
 }

@@ -5,68 +5,16 @@
 #include <stdio.h>
 
 #include "assertions.h"
+#include "linear_work.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "core/problem.h"
-
-/* bf16 throughout, but for grad_weight. */
-static flp_linear_logp_backward_problem sized(int64_t rows, int64_t hidden, int64_t vocab, flp_dtype grad_weight)
-{
-    return (flp_linear_logp_backward_problem){ .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = hidden, .vocab = vocab },
-                                               .grad_hidden = FLP_BF16,
-                                               .grad_weight = grad_weight };
-}
-
-static flp_linear_logp_backward_problem normal_of(flp_linear_logp_backward_problem problem)
-{
-    flp_linear_logp_backward_problem normal;
-
-    assert_succeeds(flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal));
-    return normal;
-}
-
-/* The budget of a backward alone, or behind a forward that leaves saved exponentials where it can. */
-static flp_linear_work work_of(const flp_linear_logp_backward_problem *normal, int with_forward)
-{
-    flp_linear_logp_backward_problem problem = *normal;
-    flp_linear_work work;
-
-    problem.with_forward = with_forward;
-    work = flp_linear_budget_backward_work(&problem);
-    work.backward = normal;
-    work.forward = &normal->forward;
-    work.chunks = flp_linear_budget_spend(&work);
-    return work;
-}
-
-/* As linear_cross_entropy has it. */
-static flp_linear_work work_with_losses(const flp_linear_logp_backward_problem *normal)
-{
-    flp_linear_work work = work_of(normal, 1);
-
-    work.losses = 1;
-    work.chunks = flp_linear_budget_spend(&work);
-    return work;
-}
-
-static flp_workspace lay_out(const flp_linear_work *work, int64_t rows)
-{
-    flp_workspace workspace;
-
-    flp_linear_workspace_lay_out(work, rows, &workspace);
-    return workspace;
-}
-
-static int64_t bytes_of(const flp_linear_work *work, int64_t rows)
-{
-    return lay_out(work, rows).bytes;
-}
 
 static void the_least_budget_is_said_and_enough(void **state)
 {
     (void)state;
     for (int with_forward = 0; with_forward < 2; with_forward++) {
-        flp_linear_logp_backward_problem problem = sized(4096, 2048, 131072, FLP_F32), normal = normal_of(problem);
-        flp_linear_work work = work_of(&normal, with_forward);
+        flp_linear_logp_backward_problem problem = linear_work_sized(4096, 2048, 131072, FLP_F32), normal = linear_work_normal(problem);
+        flp_linear_work work = linear_work_of(&normal, with_forward);
         const int64_t least = flp_linear_budget_least(&work);
         char wanted[64];
 
@@ -75,18 +23,18 @@ static void the_least_budget_is_said_and_enough(void **state)
         snprintf(wanted, sizeof(wanted), "wanted 0 or at least %lld bytes for 4096 rows", (long long)least);
         assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal), wanted);
         problem.memory_budget = least;
-        normal = normal_of(problem);
-        work = work_of(&normal, with_forward);
+        normal = linear_work_normal(problem);
+        work = linear_work_of(&normal, with_forward);
         assert_int_equal(FLP_BACKWARD_COLUMNS, work.chunks.columns);
-        assert_int_equal(least, bytes_of(&work, 4096));
+        assert_int_equal(least, linear_work_bytes(&work, 4096));
     }
 }
 
 /* At N 8192, D 4096, V 128256 and at N 4096, D 2048, V 131072, in MiB. */
 static void the_default_budget_is_what_is_said_of_it(void **state)
 {
-    const flp_linear_logp_backward_problem wide = normal_of(sized(8192, 4096, 128256, FLP_BF16));
-    const flp_linear_logp_backward_problem narrow = normal_of(sized(4096, 2048, 131072, FLP_BF16));
+    const flp_linear_logp_backward_problem wide = linear_work_normal(linear_work_sized(8192, 4096, 128256, FLP_BF16));
+    const flp_linear_logp_backward_problem narrow = linear_work_normal(linear_work_sized(4096, 2048, 131072, FLP_BF16));
     const struct {
         const flp_linear_logp_backward_problem *problem;
         int64_t backward, with_forward;
@@ -95,212 +43,13 @@ static void the_default_budget_is_what_is_said_of_it(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const int64_t rows = cases[i].problem->forward.rows;
-        const flp_linear_work alone = work_of(cases[i].problem, 0), both = work_of(cases[i].problem, 1), losses = work_with_losses(cases[i].problem);
+        const flp_linear_work alone = linear_work_of(cases[i].problem, 0), both = linear_work_of(cases[i].problem, 1),
+                              losses = linear_work_with_losses(cases[i].problem);
 
-        assert_in_range(bytes_of(&alone, rows), 1, (cases[i].backward + 1) << 20);
-        assert_in_range(bytes_of(&both, rows), 1, (cases[i].with_forward + 1) << 20);
-        assert_in_range(bytes_of(&losses, rows), 1, (cases[i].with_forward + 1) << 20);
+        assert_in_range(linear_work_bytes(&alone, rows), 1, (cases[i].backward + 1) << 20);
+        assert_in_range(linear_work_bytes(&both, rows), 1, (cases[i].with_forward + 1) << 20);
+        assert_in_range(linear_work_bytes(&losses, rows), 1, (cases[i].with_forward + 1) << 20);
     }
-}
-
-/* The chunks behind the saved exponentials, first to last: each has its dlogit where grad_weight is written later, or in the workspace, which has room. */
-static void check_chunks(const flp_linear_logp_backward_problem *normal, int64_t rows, int *borrowing)
-{
-    const flp_linear_work work = work_of(normal, 1);
-    const flp_workspace workspace = lay_out(&work, rows);
-    const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), vocab = normal->forward.vocab;
-
-    *borrowing = 0;
-    for (int64_t first = work.chunks.saved_columns; first < vocab;) {
-        const flp_vocab_chunk chunk = flp_vocab_chunk_at(normal, &work.chunks, rows, first);
-        const int64_t end = first + chunk.columns, bytes = rows * chunk.columns * flp_dtype_bytes(normal->forward.dtype);
-
-        assert_in_range(chunk.columns, 1, vocab - first);
-        assert_true(chunk.columns % FLP_BACKWARD_COLUMNS == 0 || end == vocab);
-        if (chunk.borrowed >= 0) {
-            assert_int_equal(0, chunk.borrowed % 16);
-            assert_true(chunk.borrowed >= end * row_bytes && chunk.borrowed + bytes <= vocab * row_bytes);
-            *borrowing += 1;
-        } else {
-            assert_true(bytes <= workspace.part[FLP_PART_DLOGIT].bytes);
-        }
-        first = end;
-    }
-}
-
-static void chunks_borrow_what_of_grad_weight_is_written_later(void **state)
-{
-    static const int64_t rows[] = { 1, 100, 4096, 8192, 20000 };
-    flp_linear_logp_backward_problem problem = sized(20000, 4096, 128256, FLP_BF16);
-    int borrowing;
-
-    (void)state;
-    for (int budget = 0; budget < 2; budget++) {
-        problem.memory_budget = budget ? INT64_C(1) << 30 : 0;
-        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-            flp_linear_logp_backward_problem normal = normal_of(problem);
-            check_chunks(&normal, rows[i], &borrowing);
-            assert_true(borrowing > 0);
-        }
-    }
-}
-
-/* By default where chunks end follows from D and V alone, and so do the bits of grad_hidden. */
-static void default_chunks_are_the_same_for_any_number_of_rows(void **state)
-{
-    const flp_linear_logp_backward_problem few = normal_of(sized(64, 2048, 151936, FLP_BF16)), many = normal_of(sized(65536, 2048, 151936, FLP_BF16));
-
-    (void)state;
-    for (int with_forward = 0; with_forward < 2; with_forward++) {
-        const flp_backward_chunks a = work_of(&few, with_forward).chunks, b = work_of(&many, with_forward).chunks;
-
-        assert_int_equal(with_forward, a.saved_columns > 0);
-        assert_int_equal(a.saved_columns, b.saved_columns);
-        for (int64_t first = a.saved_columns; first < 151936;) {
-            const int64_t columns = flp_vocab_chunk_at(&few, &a, 64, first).columns;
-
-            assert_int_equal(columns, flp_vocab_chunk_at(&many, &b, 65536, first).columns);
-            first += columns;
-        }
-    }
-}
-
-/* What a call of so many rows has in grad_weight lies apart, and behind all that is written before it has been read; the rest has room in the workspace. */
-static void check_lending(const flp_linear_work *work, int64_t rows)
-{
-    const flp_linear_logp_backward_problem *normal = work->backward;
-    const flp_backward_chunks *chunks = &work->chunks;
-    const flp_vocab_lending lending = flp_vocab_chunks_lending(normal, chunks, rows);
-    const flp_workspace workspace = lay_out(work, rows);
-    const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), all = normal->forward.vocab * row_bytes;
-    const int64_t slab_columns = lending.slab_blocks * chunks->lent_columns, slabs = (lending.blocks + lending.slab_blocks - 1) / lending.slab_blocks;
-    const int64_t scaled = rows * normal->forward.hidden * 2, row_blocks = slabs == 1 ? 1 : FLP_BACKWARD_ROW_BLOCK;
-
-    assert_int_equal(chunks->saved_columns, (lending.blocks + lending.again) * chunks->lent_columns);
-    assert_in_range(lending.slab_blocks, 1, lending.again > 0 || lending.first < 0 ? 1 : lending.blocks);
-    assert_true(lending.slab_bytes >= (rows + row_blocks - 1) / row_blocks * row_blocks * slab_columns * 2);
-    if (slabs > 1)
-        assert_int_equal(lending.slab_bytes, lending.slab_rows * slab_columns * 2);
-    if (lending.first < 0)
-        assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= slabs * lending.slab_bytes && workspace.part[FLP_PART_DLOGIT].first == FLP_STEP_TILES);
-    for (int64_t i = 0, written = slab_columns; lending.first >= 0 && i < slabs; i++, written += slab_columns)
-        assert_true(lending.first + i * lending.slab_bytes >= (written < chunks->saved_columns ? written : chunks->saved_columns) * row_bytes);
-    assert_true(lending.first % 256 == 0 || lending.first == -1);
-    assert_true(lending.first + slabs * lending.slab_bytes <= (lending.scaled >= 0 ? lending.scaled : all) || lending.first < 0);
-    if (lending.again == 0)
-        return;
-    assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= rows * chunks->lent_columns * 2);
-    if (lending.scaled >= 0)
-        assert_true(lending.scaled >= chunks->saved_columns * row_bytes && lending.scaled + scaled <= all);
-    else
-        assert_true(workspace.part[FLP_PART_SCALED_ROWS].bytes >= scaled);
-}
-
-/* The runs of blocks that are computed again follow one another to the last block. Each lies behind all that is written of grad_weight before it has been read,
- * and before the rows times their factors; or it has room in the workspace. */
-static void check_again(const flp_linear_work *work, int64_t rows)
-{
-    const flp_linear_logp_backward_problem *normal = work->backward;
-    const int64_t columns = work->chunks.lent_columns, count = work->chunks.saved_columns / columns;
-    const flp_vocab_lending lending = flp_vocab_chunks_lending(normal, &work->chunks, rows);
-    const flp_workspace workspace = lay_out(work, rows);
-    const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), block_bytes = lending.slab_bytes;
-    const int64_t end = lending.scaled >= 0 ? lending.scaled : normal->forward.vocab * row_bytes;
-
-    for (int64_t at = lending.blocks; at < count;) {
-        const flp_vocab_run run = flp_vocab_chunks_again(normal, &work->chunks, &lending, rows, at);
-
-        assert_int_equal(at, run.begin);
-        assert_in_range(run.end, at + 1, count);
-        if (run.first < 0)
-            assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= (run.end - run.begin) * block_bytes);
-        else
-            assert_true(run.first % 256 == 0 && run.first + (run.end - run.begin) * block_bytes <= end);
-        for (; at < run.end; at++)
-            assert_true(run.first < 0 || run.first + (at - run.begin) * block_bytes >= (at + 1) * columns * row_bytes);
-    }
-}
-
-/* With losses grad_weight lends saved exponentials their place: as many, and in as wide blocks, for any number of rows. */
-static void grad_weight_lends_the_saved_exponentials_their_place(void **state)
-{
-    static const int64_t rows[] = { 1, 100, 2048, 4096, 8192, 8193, 16384, 40000, 65536 };
-    static const struct {
-        int64_t hidden, vocab;
-        flp_dtype grad_weight;
-        int64_t columns, blocks;
-    } cases[] = { { 4096, 128256, FLP_BF16, 6144, 19 }, { 2048, 131072, FLP_BF16, 8448, 14 }, { 4096, 128256, FLP_F32, 6144, 20 },
-                  { 2304, 256000, FLP_BF16, 9216, 26 }, { 896, 151936, FLP_BF16, 0, 0 },      { 4096, 32000, FLP_BF16, 3840, 6 } };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        for (size_t j = 0; j < sizeof(rows) / sizeof(*rows); j++) {
-            const flp_linear_logp_backward_problem normal = normal_of(sized(rows[j], cases[i].hidden, cases[i].vocab, cases[i].grad_weight));
-            const flp_linear_work work = work_with_losses(&normal);
-
-            assert_int_equal(cases[i].columns, work.chunks.lent_columns);
-            if (cases[i].blocks == 0) /* too narrow */
-                continue;
-            assert_int_equal(cases[i].blocks * cases[i].columns, work.chunks.saved_columns);
-            assert_true(rows[j] > cases[i].hidden || flp_vocab_chunks_lending(&normal, &work.chunks, rows[j]).again == 0);
-            check_lending(&work, rows[j]);
-            check_lending(&work, (rows[j] + 1) / 2);
-            check_again(&work, rows[j]);
-            check_again(&work, (rows[j] + 1) / 2);
-        }
-    }
-}
-
-/* Few rows leave room for all blocks side by side; the more rows there are, the more slabs there must be. */
-static void few_rows_have_few_slabs(void **state)
-{
-    static const struct {
-        int64_t hidden, vocab, rows, slab_blocks;
-    } cases[] = { { 2048, 131072, 1, 14 },   { 2048, 131072, 221, 14 }, { 2048, 131072, 222, 7 },  { 2048, 131072, 512, 5 },
-                  { 2048, 131072, 2048, 1 }, { 4096, 128256, 1, 19 },   { 4096, 128256, 404, 19 }, { 4096, 128256, 405, 10 },
-                  { 4096, 128256, 1024, 7 }, { 4096, 128256, 2048, 2 }, { 4096, 128256, 4096, 1 } };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const flp_linear_logp_backward_problem normal = normal_of(sized(cases[i].rows, cases[i].hidden, cases[i].vocab, FLP_BF16));
-        const flp_linear_work work = work_with_losses(&normal);
-
-        assert_int_equal(cases[i].slab_blocks, flp_vocab_chunks_lending(&normal, &work.chunks, cases[i].rows).slab_blocks);
-    }
-}
-
-/* Every number of rows for which all blocks are saved, with vocabularies whose last slab is narrower, or would be. */
-static void slabs_are_read_before_they_are_written_over(void **state)
-{
-    (void)state;
-    for (int64_t vocab = 9000; vocab < 60000; vocab += 7777) {
-        for (int64_t rows = 1; rows <= 1024; rows += 1 + rows / 20) {
-            const flp_linear_logp_backward_problem normal = normal_of(sized(rows, 1024, vocab, FLP_BF16));
-            const flp_linear_work work = work_with_losses(&normal);
-
-            if (work.chunks.lent_columns > 0)
-                check_lending(&work, rows);
-        }
-    }
-}
-
-/* A budget goes by its rows: where there are no more than D, nearly all of the vocabulary. */
-static void a_budget_lends_what_its_rows_leave_room_for(void **state)
-{
-    flp_linear_logp_backward_problem problem = sized(4096, 4096, 128256, FLP_BF16);
-    flp_linear_logp_backward_problem normal;
-    flp_linear_work work;
-
-    (void)state;
-    problem.memory_budget = INT64_C(256) << 20;
-    normal = normal_of(problem);
-    work = work_with_losses(&normal);
-    assert_int_equal(14 * 8448, work.chunks.saved_columns);
-    check_lending(&work, 4096);
-    check_lending(&work, 7);
-    problem.accumulate = FLP_ACCUMULATE_WEIGHT; /* what is in grad_weight is kept */
-    normal = normal_of(problem);
-    assert_int_equal(0, work_with_losses(&normal).chunks.lent_columns);
 }
 
 static int chunk_count(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
@@ -327,19 +76,19 @@ static void small_vocabularies_go_by_in_few_chunks(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        flp_linear_logp_backward_problem problem = sized(2048, cases[i].hidden, cases[i].vocab, FLP_BF16);
+        flp_linear_logp_backward_problem problem = linear_work_sized(2048, cases[i].hidden, cases[i].vocab, FLP_BF16);
 
         problem.grad_hidden = cases[i].grad_hidden;
-        problem = normal_of(problem);
+        problem = linear_work_normal(problem);
         for (int with_forward = 0; with_forward < 2; with_forward++) {
-            const flp_linear_work work = work_of(&problem, with_forward);
+            const flp_linear_work work = linear_work_of(&problem, with_forward);
 
             assert_int_equal(cases[i].direct[with_forward], work.chunks.direct);
-            assert_int_equal(cases[i].direct[with_forward], lay_out(&work, 2048).part[FLP_PART_SUMS].name == NULL);
+            assert_int_equal(cases[i].direct[with_forward], linear_work_laid_out(&work, 2048).part[FLP_PART_SUMS].name == NULL);
             assert_int_equal(cases[i].chunks[with_forward], chunk_count(&problem, &work.chunks));
         }
         problem.grad_filter_eps = 1e-6;
-        assert_false(work_of(&problem, 0).chunks.direct);
+        assert_false(linear_work_of(&problem, 0).chunks.direct);
     }
 }
 
@@ -355,56 +104,36 @@ static void the_default_keeps_to_its_bounds(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         for (int64_t vocab = 256; vocab < 300000; vocab += 1280)
             for (int with_forward = 0; with_forward < 2; with_forward++) {
-                const flp_linear_logp_backward_problem normal = normal_of(sized(rows[i], 4096, vocab, with_forward ? FLP_BF16 : FLP_F32));
-                const flp_linear_work work = work_of(&normal, with_forward), losses = work_with_losses(&normal);
+                const flp_linear_logp_backward_problem normal = linear_work_normal(linear_work_sized(rows[i], 4096, vocab, with_forward ? FLP_BF16 : FLP_F32));
+                const flp_linear_work work = linear_work_of(&normal, with_forward), losses = linear_work_with_losses(&normal);
                 const int64_t few = rows[i] < 2400 ? INT64_C(32) << 20 : 0;
 
-                assert_in_range(bytes_of(&work, rows[i]), 1, few + (int64_t)(bytes_a_row * (double)rows[i]));
-                assert_in_range(bytes_of(&losses, rows[i]), 1, few + (int64_t)((rows[i] > 8192 ? 1.75 : 1) * bytes_a_row * (double)rows[i]));
+                assert_in_range(linear_work_bytes(&work, rows[i]), 1, few + (int64_t)(bytes_a_row * (double)rows[i]));
+                assert_in_range(linear_work_bytes(&losses, rows[i]), 1, few + (int64_t)((rows[i] > 8192 ? 1.75 : 1) * bytes_a_row * (double)rows[i]));
             }
-}
-
-/* What is added to, lies apart or is not [V, D] keeps what it holds. */
-static void nothing_is_borrowed_from_what_keeps_its_numbers(void **state)
-{
-    flp_linear_logp_backward_problem problems[4];
-    int borrowing;
-
-    (void)state;
-    for (int i = 0; i < 4; i++)
-        problems[i] = sized(4096, 2048, 131072, FLP_BF16);
-    problems[0].accumulate = FLP_ACCUMULATE_WEIGHT;
-    problems[1].grad_weight_stride = 2056;
-    problems[2].forward.weight_layout = FLP_HIDDEN_VOCAB;
-    problems[3].forward.pointer_alignment = 8;
-    for (int i = 0; i < 4; i++) {
-        const flp_linear_logp_backward_problem normal = normal_of(problems[i]);
-        check_chunks(&normal, 4096, &borrowing);
-        assert_int_equal(0, borrowing);
-    }
 }
 
 /* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. What the forward's combine reads lies beside the saved exponentials. */
 static void saved_exponentials_of_the_whole_vocabulary_need_little_beside_it(void **state)
 {
     const int64_t saved_exp = INT64_C(8192) * 128256 * 2, combine = INT64_C(8192) * 237 * 8, gradients = INT64_C(8192) * 4096;
-    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_BF16);
+    flp_linear_logp_backward_problem problem = linear_work_sized(8192, 4096, 128256, FLP_BF16);
     flp_linear_work work;
 
     (void)state;
-    problem = normal_of(problem);
+    problem = linear_work_normal(problem);
     problem.memory_budget = saved_exp + combine + (1 << 20);
-    work = work_with_losses(&problem);
+    work = linear_work_with_losses(&problem);
     assert_int_equal(128256, work.chunks.columns);
-    assert_null(lay_out(&work, 8192).part[FLP_PART_SUMS].name);
+    assert_null(linear_work_laid_out(&work, 8192).part[FLP_PART_SUMS].name);
     assert_true(work.chunks.direct);
     problem.memory_budget = saved_exp - 1;
-    work = work_with_losses(&problem);
+    work = linear_work_with_losses(&problem);
     assert_in_range(work.chunks.columns, 118000, 128000);
     assert_false(work.chunks.direct);
     problem.grad_hidden = FLP_F32;
     problem.memory_budget = saved_exp + gradients * (2 + 4) + (1 << 20);
-    work = work_with_losses(&problem);
+    work = linear_work_with_losses(&problem);
     assert_int_equal(128256, work.chunks.columns);
     assert_false(work.chunks.direct);
 }
@@ -413,68 +142,68 @@ static void saved_exponentials_of_the_whole_vocabulary_need_little_beside_it(voi
 static void grad_hidden_comes_first_where_there_is_room(void **state)
 {
     const int64_t saved_exp = INT64_C(8192) * 128256 * 2, scaled = INT64_C(8192) * 4096 * 2, beside = INT64_C(16) << 20;
-    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_BF16);
+    flp_linear_logp_backward_problem problem = linear_work_sized(8192, 4096, 128256, FLP_BF16);
     flp_linear_work work;
     flp_workspace workspace;
 
     (void)state;
-    problem = normal_of(problem);
+    problem = linear_work_normal(problem);
     problem.memory_budget = saved_exp + beside;
-    work = work_with_losses(&problem);
+    work = linear_work_with_losses(&problem);
     assert_true(work.chunks.direct && !work.chunks.hidden_first);
-    assert_null(lay_out(&work, 8192).part[FLP_PART_SCALED_ROWS].name);
+    assert_null(linear_work_laid_out(&work, 8192).part[FLP_PART_SCALED_ROWS].name);
     assert_string_equal(":saved_exp:direct", flp_vocab_chunks_hint(work.backward, &work.chunks));
     problem.memory_budget += scaled;
-    work = work_with_losses(&problem);
-    workspace = lay_out(&work, 8192);
+    work = linear_work_with_losses(&problem);
+    workspace = linear_work_laid_out(&work, 8192);
     assert_true(work.chunks.direct && work.chunks.hidden_first);
     assert_string_equal(":saved_exp:direct:hidden_first", flp_vocab_chunks_hint(work.backward, &work.chunks));
     assert_int_equal(scaled, workspace.part[FLP_PART_SCALED_ROWS].bytes);
     assert_true(workspace.part[FLP_PART_SCALED_ROWS].last >= FLP_STEP_WEIGHT_BEHIND && workspace.part[FLP_PART_TARGET_ORDER].last >= FLP_STEP_WEIGHT_BEHIND);
     problem.grad_bias = FLP_BF16;
-    assert_false(work_with_losses(&problem).chunks.hidden_first);
+    assert_false(linear_work_with_losses(&problem).chunks.hidden_first);
     problem.grad_bias = problem.grad_weight = FLP_NONE;
-    assert_false(work_with_losses(&problem).chunks.hidden_first);
+    assert_false(linear_work_with_losses(&problem).chunks.hidden_first);
 }
 
 /* In fp32 grad_hidden has no place for the packed rows, so that its product adds to sums; and of grad_weight alone there is no such product. */
 static void all_exponentials_are_saved_without_such_a_product_too(void **state)
 {
-    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_BF16);
+    flp_linear_logp_backward_problem problem = linear_work_sized(8192, 4096, 128256, FLP_BF16);
     flp_linear_work work;
 
     (void)state;
-    problem = normal_of(problem);
+    problem = linear_work_normal(problem);
     problem.memory_budget = INT64_C(3) << 30;
     problem.grad_hidden = FLP_F32;
-    work = work_with_losses(&problem);
+    work = linear_work_with_losses(&problem);
     assert_string_equal(":saved_exp:all_saved", flp_vocab_chunks_hint(work.backward, &work.chunks));
     problem.grad_hidden = FLP_NONE;
-    work = work_with_losses(&problem);
+    work = linear_work_with_losses(&problem);
     assert_string_equal(":saved_exp:all_saved", flp_vocab_chunks_hint(work.backward, &work.chunks));
     problem.memory_budget = INT64_C(256) << 20;
-    work = work_with_losses(&problem);
+    work = linear_work_with_losses(&problem);
     assert_string_equal(":saved_exp", flp_vocab_chunks_hint(work.backward, &work.chunks));
 }
 
 static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
 {
-    return work_with_losses(normal).chunks.row_chunk;
+    return linear_work_with_losses(normal).chunks.row_chunk;
 }
 
 static void chunks_of_rows_have_room_for_all_saved_exponentials(void **state)
 {
-    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_F32);
+    flp_linear_logp_backward_problem problem = linear_work_sized(8192, 4096, 128256, FLP_F32);
     flp_linear_work work;
 
     (void)state;
     problem.accumulate = FLP_ACCUMULATE_WEIGHT;
     problem.memory_budget = 512 << 20;
-    problem = normal_of(problem);
-    work = work_with_losses(&problem);
+    problem = linear_work_normal(problem);
+    work = linear_work_with_losses(&problem);
     assert_int_equal(2048, work.chunks.row_chunk);
     assert_int_equal(128256, work.chunks.columns);
-    assert_in_range(bytes_of(&work, 8192), 1, problem.memory_budget);
+    assert_in_range(linear_work_bytes(&work, 8192), 1, problem.memory_budget);
     assert_int_equal(2048, flp_linear_work_chunk_rows(&work, 8192));
     assert_int_equal(300, flp_linear_work_chunk_rows(&work, 300));
     problem.memory_budget = INT64_C(140) << 20; /* 512 rows would take 126 MiB and what the forward's combine reads; one tile of all rows takes 132 */
@@ -490,13 +219,13 @@ static void chunks_of_rows_have_room_for_all_saved_exponentials(void **state)
 /* A frozen head: rows in chunks of the same size for any number of them by default, 256 MiB at N 8192, D 4096, V 128256, and any chunks a budget allows. */
 static void grad_hidden_alone_takes_rows_in_chunks(void **state)
 {
-    flp_linear_logp_backward_problem problem = normal_of(sized(8192, 4096, 128256, FLP_NONE));
-    flp_linear_work work = work_with_losses(&problem);
+    flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(8192, 4096, 128256, FLP_NONE));
+    flp_linear_work work = linear_work_with_losses(&problem);
 
     (void)state;
     assert_int_equal(1024, work.chunks.row_chunk);
     assert_true(work.chunks.direct);
-    assert_in_range(bytes_of(&work, 8192), 1, 256 << 20);
+    assert_in_range(linear_work_bytes(&work, 8192), 1, 256 << 20);
     problem.memory_budget = 256 << 20;
     assert_int_equal(1024, row_chunk(&problem));
     problem.memory_budget = 0;
@@ -504,10 +233,10 @@ static void grad_hidden_alone_takes_rows_in_chunks(void **state)
     assert_int_equal(1024, row_chunk(&problem));
     problem.grad_bias = FLP_F32;
     assert_int_equal(0, row_chunk(&problem));
-    problem = normal_of(sized(8192, 4096, 262144, FLP_NONE));
+    problem = linear_work_normal(linear_work_sized(8192, 4096, 262144, FLP_NONE));
     assert_int_equal(512, row_chunk(&problem));
-    problem = normal_of(sized(8192, 4096, 262145, FLP_NONE)); /* of fewer rows the weight is read too often */
-    work = work_with_losses(&problem);
+    problem = linear_work_normal(linear_work_sized(8192, 4096, 262145, FLP_NONE)); /* of fewer rows the weight is read too often */
+    work = linear_work_with_losses(&problem);
     assert_int_equal(0, work.chunks.row_chunk);
     assert_in_range(work.chunks.saved_columns, 1, 8192);
 }
@@ -515,31 +244,31 @@ static void grad_hidden_alone_takes_rows_in_chunks(void **state)
 /* Behind a forward: its chunks of rows leave grad_hidden's products in fp32 where these were, whatever their upstream gradient. */
 static void grad_hidden_alone_behind_a_forward_is_the_forwards_product(void **state)
 {
-    flp_linear_logp_backward_problem problem = normal_of(sized(8192, 4096, 128256, FLP_NONE));
-    flp_linear_work work = work_of(&problem, 1);
+    flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(8192, 4096, 128256, FLP_NONE));
+    flp_linear_work work = linear_work_of(&problem, 1);
 
     (void)state;
     assert_true(work.chunks.in_forward && work.chunks.narrow && !work.chunks.direct);
     assert_int_equal(512, work.chunks.row_chunk);
-    assert_in_range(bytes_of(&work, 8192), INT64_C(8192) * 4096 * 4, 256 << 20);
+    assert_in_range(linear_work_bytes(&work, 8192), INT64_C(8192) * 4096 * 4, 256 << 20);
     assert_int_equal(8192, flp_linear_work_packed_stride(&work));
-    assert_null(lay_out(&work, 8192).part[FLP_PART_SUMS].name);
+    assert_null(linear_work_laid_out(&work, 8192).part[FLP_PART_SUMS].name);
     problem.memory_budget = 256 << 20;
-    work = work_of(&problem, 1);
+    work = linear_work_of(&problem, 1);
     assert_int_equal(512, work.chunks.row_chunk);
     problem.memory_budget = 384 << 20;
-    work = work_of(&problem, 1);
+    work = linear_work_of(&problem, 1);
     assert_int_equal(1024, work.chunks.row_chunk);
     assert_true(work.chunks.in_forward && !work.chunks.narrow);
     problem.memory_budget = INT64_C(2200) << 20; /* all at a time */
-    work = work_of(&problem, 1);
+    work = linear_work_of(&problem, 1);
     assert_true(work.chunks.direct && !work.chunks.in_forward);
     problem.memory_budget = 0;
-    assert_false(work_of(&problem, 0).chunks.in_forward);
+    assert_false(linear_work_of(&problem, 0).chunks.in_forward);
     problem.grad_weight = FLP_F32;
     problem.accumulate = FLP_ACCUMULATE_WEIGHT;
     problem.grad_weight_stride = 4096;
-    assert_int_equal(0, work_of(&problem, 1).chunks.row_chunk);
+    assert_int_equal(0, linear_work_of(&problem, 1).chunks.row_chunk);
 }
 
 /* All valid rows wait for their chunk: in grad_hidden, where nothing else is put before the last chunk, or in the workspace. */
@@ -551,16 +280,16 @@ static void chunks_of_rows_stay_within_the_budget(void **state)
     (void)state;
     for (int i = 0; i < 3; i++)
         for (int64_t budget = 200 << 20; budget < (INT64_C(1) << 31); budget += budget / 7) {
-            flp_linear_logp_backward_problem problem = sized(10000, 4096, 32000, FLP_F32);
+            flp_linear_logp_backward_problem problem = linear_work_sized(10000, 4096, 32000, FLP_F32);
             flp_linear_work work;
             flp_workspace workspace;
 
             problem.grad_hidden = dtypes[i];
             problem.accumulate = FLP_ACCUMULATE_WEIGHT;
-            problem = normal_of(problem);
+            problem = linear_work_normal(problem);
             problem.memory_budget = budget;
-            work = work_with_losses(&problem);
-            workspace = lay_out(&work, 10000);
+            work = linear_work_with_losses(&problem);
+            workspace = linear_work_laid_out(&work, 10000);
             if (work.chunks.row_chunk == 0)
                 continue;
             chunks++;
@@ -610,7 +339,7 @@ static flp_linear_logp_backward_problem draw_problem(void)
         .with_forward = (int)draw(2),
     };
 
-    problem = normal_of(problem);
+    problem = linear_work_normal(problem);
     return problem;
 }
 
@@ -650,15 +379,15 @@ static void no_workspace_is_larger_than_the_budget(void **state)
         normal.memory_budget = draw_budget(least);
         assert_succeeds(flp_linear_budget_check(&work));
         work.chunks = flp_linear_budget_spend(&work);
-        bytes = bytes_of(&work, rows);
+        bytes = linear_work_bytes(&work, rows);
         assert_true(bytes <= normal.memory_budget);
         for (int64_t fewer = rows; fewer > 0; fewer -= 1 + draw(fewer)) {
-            const int64_t less = bytes_of(&work, fewer);
+            const int64_t less = linear_work_bytes(&work, fewer);
             assert_true(less <= bytes);
             bytes = less;
         }
         work.splits = work.splits > 0 ? 1 + (int)draw(work.splits) : 0; /* a kernel's own */
-        assert_true(bytes_of(&work, rows) <= normal.memory_budget);
+        assert_true(linear_work_bytes(&work, rows) <= normal.memory_budget);
     }
 }
 
@@ -684,12 +413,12 @@ static void more_memory_is_never_spent_worse(void **state)
 
 static void the_largest_sizes_are_accepted(void **state)
 {
-    flp_linear_logp_backward_problem problem = normal_of(sized(FLP_PROBLEM_ROWS_MAX, INT32_MAX, INT32_MAX, FLP_BF16));
-    const flp_linear_work alone = work_of(&problem, 0), both = work_of(&problem, 1);
+    flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(FLP_PROBLEM_ROWS_MAX, INT32_MAX, INT32_MAX, FLP_BF16));
+    const flp_linear_work alone = linear_work_of(&problem, 0), both = linear_work_of(&problem, 1);
 
     (void)state;
-    assert_true(bytes_of(&alone, FLP_PROBLEM_ROWS_MAX) > 0);
-    assert_true(bytes_of(&both, FLP_PROBLEM_ROWS_MAX) > 0);
+    assert_true(linear_work_bytes(&alone, FLP_PROBLEM_ROWS_MAX) > 0);
+    assert_true(linear_work_bytes(&both, FLP_PROBLEM_ROWS_MAX) > 0);
 }
 
 int main(void)
@@ -699,13 +428,6 @@ int main(void)
         cmocka_unit_test(the_default_budget_is_what_is_said_of_it),
         cmocka_unit_test(saved_exponentials_of_the_whole_vocabulary_need_little_beside_it),
         cmocka_unit_test(grad_hidden_comes_first_where_there_is_room),
-        cmocka_unit_test(chunks_borrow_what_of_grad_weight_is_written_later),
-        cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
-        cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
-        cmocka_unit_test(grad_weight_lends_the_saved_exponentials_their_place),
-        cmocka_unit_test(few_rows_have_few_slabs),
-        cmocka_unit_test(slabs_are_read_before_they_are_written_over),
-        cmocka_unit_test(a_budget_lends_what_its_rows_leave_room_for),
         cmocka_unit_test(small_vocabularies_go_by_in_few_chunks),
         cmocka_unit_test(the_default_keeps_to_its_bounds),
         cmocka_unit_test(all_exponentials_are_saved_without_such_a_product_too),

@@ -406,6 +406,21 @@ static void assert_order(int beside)
         assert_true(finish < sum && !(behind >> (finish + 2 + i) & 1)); /* behind the event */
 }
 
+/* The products of one kind that the call put on its stream. */
+static int products_of(int are_grad_weight)
+{
+    int products = 0;
+
+    for (int i = 0; i < fake_driver.works; i++) {
+        const char *kernel = fake_driver.work[i].kind == FAKE_LAUNCHED ? fake_driver.work[i].kernel : "";
+
+        products += strstr(kernel, "matrix_product") && are_grad_weight == (strstr(kernel, "targets_in_rows") != NULL);
+    }
+    return products;
+}
+
+/* Of so few rows chunks share a product of grad_weight, and there are two such products. The sum runs beside the second one, behind grad_hidden's products of all
+ * of its chunks. */
 static void grad_hidden_is_summed_up_beside_the_last_product_of_grad_weight(void **state)
 {
     flp_linear_logp_backward_problem backward = with_grad_weight();
@@ -415,6 +430,8 @@ static void grad_hidden_is_summed_up_beside_the_last_product_of_grad_weight(void
     assert_succeeds(run_again(&backward, &given));
     assert_order(1);
     assert_contains(fake_driver.work[fake_driver_last_work("matrix_product")].kernel, "targets_in_rows");
+    assert_in_range(products_of(0), 4, 16);
+    assert_int_equal(2, products_of(1));
     backward.forward.bias_dtype = backward.grad_bias = FLP_F32;
     given.bias = given.grad_bias = fake_call_memory();
     assert_succeeds(run_again(&backward, &given));
