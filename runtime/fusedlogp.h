@@ -384,8 +384,8 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  *
  * memory_budget is an upper bound, in bytes, of the whole workspace for problem.rows rows (in a call without a plan: for N rounded up to its bucket),
  * including the forward's part with with_forward. GPU paths never exceed it. More memory saves flops. A budget that is too small is FLP_BAD_ARGUMENT, whose
- * message has the smallest that is accepted. With 0 the library chooses: at D 4096 at most 265 MiB for each 8192 rows, and for fewer than 2400 rows up to
- * 32 MiB more; linear_cross_entropy takes up to 1.75 times as much for more than 2 D rows. A grad_hidden in another dtype than hidden's takes N x D elements of
+ * message has the smallest that is accepted. With 0 the library chooses: at D 4096 at most 265 MiB for each 8192 rows, and for fewer than 8192 rows up to
+ * 48 MiB more; linear_cross_entropy takes up to 1.75 times as much for more than 2 D rows. A grad_hidden in another dtype than hidden's takes N x D elements of
  * hidden's dtype besides, and grad_hidden alone takes up to 256 MiB for any N.
  *
  * grad_filter_eps > 0 leaves out, on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| except the targets' is smaller. They take no

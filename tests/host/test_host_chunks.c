@@ -8,6 +8,8 @@
 
 /* ---- saved exponentials in grad_weight, in many blocks ---- */
 
+typedef enum { DERIVATIVES, REST_SAVED, REST_AGAIN } rest;
+
 static const struct {
     flp_cross_entropy_case c;
     int blocks;           /* of LENT_COLUMNS columns; as many of them */
@@ -16,6 +18,8 @@ static const struct {
     int scaled_elsewhere; /* 1: rows times their factors are in the workspace, too */
     int at_once;          /* the number of the other blocks that are computed again at once, behind those that are saved */
     int slab;             /* the number of blocks of a slab */
+    rest rest;            /* what the other entries of the vocabulary have */
+    int early;            /* with REST_AGAIN: the number of blocks that are computed again right behind the forward */
     int on_hopper;        /* 1: on Hopper alone, whose tensor map of the saved exponentials it is about; it takes long */
 } lending[] = {
     { .c = { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } },
@@ -61,6 +65,63 @@ static const struct {
       .scaled_elsewhere = 1,
       .at_once = 1,
       .slab = 1 },
+    { .c = { .gradient = { .name = "lent, the rest saved", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } },
+      .blocks = 3,
+      .saved = 3,
+      .slab = 5,
+      .rest = REST_SAVED },
+    { .c = { .gradient = { .name = "lent, the rest saved, fp32 gradients",
+                           .forward = { .rows = FLP_CASE_EQUAL_TARGETS,
+                                        .problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 64, .vocab = 3100, .bias_dtype = FLP_F32 } },
+                           .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32 } } },
+      .blocks = 1,
+      .saved = 1,
+      .slab = 5,
+      .rest = REST_SAVED },
+    { .c = { .gradient = { .name = "lent, the rest saved, in parts of slabs",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 136, .hidden = 512, .vocab = 5400 } } },
+      .blocks = 5,
+      .saved = 5,
+      .slab = 2,
+      .rest = REST_SAVED,
+      .on_hopper = 1 },
+    { .c = { .gradient = { .name = "lent, the rest computed again", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } },
+      .blocks = 3,
+      .saved = 3,
+      .slab = 3,
+      .rest = REST_AGAIN },
+    { .c = { .gradient = { .name = "lent, a block of the rest computed again early",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } },
+      .blocks = 3,
+      .saved = 3,
+      .slab = 3,
+      .rest = REST_AGAIN,
+      .early = 1 },
+    { .c = { .gradient = { .name = "lent, all of the rest computed again early",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 },
+                           .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      .blocks = 3,
+      .saved = 3,
+      .slab = 3,
+      .rest = REST_AGAIN,
+      .early = 2 },
+    { .c = { .gradient = { .name = "lent, the rest and other blocks computed again",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 128, .vocab = 7062 },
+                           .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      .blocks = 8,
+      .saved = 4,
+      .at_once = 2,
+      .slab = 1,
+      .rest = REST_AGAIN },
+    { .c = { .gradient = { .name = "lent, the rest computed again, no room in grad_weight",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 64, .vocab = 2400 } } },
+      .blocks = 3,
+      .saved = 1,
+      .in_workspace = 1,
+      .scaled_elsewhere = 1,
+      .at_once = 1,
+      .slab = 1,
+      .rest = REST_AGAIN },
 };
 enum { LENDING = sizeof(lending) / sizeof(*lending), LENT_COLUMNS = 768 };
 
@@ -70,6 +131,26 @@ static int lending_case;
 static int64_t slab_chunk_bytes(const flp_linear_work *work)
 {
     return work->forward->rows * FLP_BACKWARD_COLUMNS * flp_dtype_bytes(work->forward->dtype);
+}
+
+/* The bytes of a block of saved exponentials. */
+static int64_t block_bytes(const flp_linear_work *work)
+{
+    const int64_t rows = (work->forward->rows + FLP_BACKWARD_ROW_BLOCK - 1) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK;
+
+    return rows * LENT_COLUMNS * flp_dtype_bytes(work->forward->dtype);
+}
+
+/* The rest's rows are not a multiple of FLP_BACKWARD_ROW_BLOCK, as a plan's are: so few have room even where the vocabulary is so small. */
+static void save_the_rest(flp_linear_work *work)
+{
+    work->chunks.saves_rest = lending[lending_case].rest != DERIVATIVES;
+    work->chunks.rest_rows = lending[lending_case].rest == REST_SAVED ? work->forward->rows : 0;
+    if (work->chunks.saves_rest)
+        work->chunks.columns = LENT_COLUMNS;
+    if (lending[lending_case].early > 0)
+        work->chunks.borrowed_rows = work->forward->rows;
+    work->chunks.rest_bytes = (lending[lending_case].early - 1) * block_bytes(work);
 }
 
 /* Makes the blocks narrow and more than there may be room for: a plan for such small sizes would have few. */
@@ -85,11 +166,15 @@ static void lend_narrow_blocks(flp_plan *plan)
     work->chunks.borrowed_columns = 0;
     work->chunks.borrowed_rows = 0; /* room for all chunks in the workspace */
     work->chunks.slab_bytes = 2 * slab_chunk_bytes(work);
+    save_the_rest(work);
     plan->workspace_bytes = flp_plan_workspace_bytes(plan, work->forward->rows);
     lent = flp_vocab_chunks_lending(work->backward, &work->chunks, work->forward->rows);
     assert_int_equal(lending[lending_case].saved, lent.blocks);
     assert_int_equal(lending[lending_case].in_workspace, lent.first < 0);
     assert_int_equal(lending[lending_case].slab, lent.slab_blocks);
+    assert_int_equal(lending[lending_case].rest == REST_SAVED, lent.rest > 0);
+    assert_int_equal(lending[lending_case].early, lent.early);
+    assert_true(lending[lending_case].rest == DERIVATIVES || flp_vocab_chunks_rest_blocks(work->backward, &work->chunks) > 0);
     assert_int_equal(lending[lending_case].blocks - lent.blocks, lent.again);
     assert_int_equal(lending[lending_case].scaled_elsewhere, lent.again > 0 && lent.scaled < 0);
     if (lent.again > 0)

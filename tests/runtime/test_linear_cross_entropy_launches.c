@@ -103,7 +103,8 @@ static void clusters_of_long_products_keep_in_step(void **state)
     fake_driver.on_launch = NULL;
 }
 
-/* The launches of the chunks: derivatives, grad_hidden's and grad_weight's products (d, h, w), the head start of each, and when it waits for the one before. */
+/* The launches of the chunks: derivatives or exponentials that are computed again, grad_hidden's and grad_weight's products (d, e, h, w), the head start of
+ * each, and when it waits for the one before. */
 typedef struct {
     char kind;
     int workers, tiles, wait;
@@ -121,6 +122,8 @@ static void note_start(const fake_launch *launch)
     } else if (strstr(launch->kernel, "matrix_product")) {
         const flp_matrix_product_params *params = launch->parameters[3];
         *to = (started){ strstr(launch->kernel, "targets_in_rows") ? 'w' : 'h', params->head_workers, params->head_tiles, params->pdl_wait_in_epilogue };
+    } else if (strstr(launch->kernel, "save_exp") && ((const flp_linear_logp_params *)launch->parameters[3])->phase == FLP_SAVE_EXP_BLOCK) {
+        *to = (started){ 'e', 0, 0, 0 };
     } else {
         return;
     }
@@ -137,6 +140,7 @@ static void note_step(int64_t rows)
     operator_call_make_plan();
     fake_driver.on_launch = note_start;
     start_count = 0;
+    fake_driver.launches = 0;
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
     fake_driver.on_launch = NULL;
 }
@@ -188,32 +192,32 @@ static int assert_hidden_products(int at, int count, int first_wait)
     return at + count;
 }
 
-enum { BLOCKS = 19 /* of saved exponentials */ };
+enum { BLOCKS = 19, REST = 2 /* blocks of saved exponentials */ };
+
+static int gathers(void)
+{
+    return operator_call_launches_of("flp_linear_logp_backward_gather_");
+}
 
 /* At 64 rows grad_hidden's 32 tiles of a block leave more than half of the 132 clusters idle: all blocks' products come first, each beside those before it. One
- * product computes grad_weight of all blocks, beside the last 608 % 132 = 80 of these tiles, which leave 26 of its 66 clusters. So it is for the derivatives of
- * the other entries, which are two chunks. At 8192 rows 16 of 66 clusters are idle, and a block's grad_weight comes before its grad_hidden. */
+ * product computes grad_weight of all blocks but the rest's, beside the last 672 % 132 = 12 of these tiles, which leave 60 of its 66 clusters; another that of
+ * the rest, over which the exponentials lay. Rows are gathered, the rest moved, rows scaled. */
 static void products_of_few_rows_begin_with_grad_hidden(void **state)
 {
     int at;
 
     (void)state;
     note_step(64);
-    at = assert_hidden_products(0, BLOCKS, 0);
-    assert_start('w', 26, 8, starts[at]);
+    at = assert_hidden_products(0, BLOCKS + REST, 0);
+    assert_start('w', 60, 8, starts[at]);
     assert_int_equal(1, starts[at].wait);
-    assert_start('d', 0, 0, starts[at + 1]);
-    at = assert_hidden_products(at + 2, 2, 0);
-    assert_start('w', 34, 9, starts[at]);
-    assert_int_equal(1, starts[at].wait);
-    assert_int_equal(at + 1, start_count);
-    note_step(8192);
-    assert_start('w', 0, 0, starts[0]);
-    assert_start('h', 0, 0, starts[1]);
-    assert_int_equal(1, starts[1].wait);
+    assert_start('w', 0, 0, starts[at + 1]);
+    assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at + 1].wait);
+    assert_int_equal(at + 2, start_count);
+    assert_int_equal(3, gathers());
 }
 
-/* At 512 rows grad_weight has room for two slabs of exponentials, of 10 and of 9 blocks. */
+/* At 512 rows grad_weight has room for two slabs of exponentials, of 11 and of 8 blocks. Behind the latter lie the rest's. */
 static void blocks_of_few_rows_share_a_product_of_grad_weight(void **state)
 {
     int at;
@@ -221,11 +225,46 @@ static void blocks_of_few_rows_share_a_product_of_grad_weight(void **state)
     (void)state;
     note_step(512);
     assert_start('w', 0, 0, starts[0]);
-    at = assert_hidden_products(1, 10, 1);
+    at = assert_hidden_products(1, 11, 1);
     assert_start('w', 0, 0, starts[at]);
     assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at].wait);
-    at = assert_hidden_products(at + 1, 9, FLP_PDL_WAIT_BEFORE_STORE);
-    assert_int_equal('d', starts[at].kind);
+    at = assert_hidden_products(at + 1, BLOCKS - 11, FLP_PDL_WAIT_BEFORE_STORE);
+    assert_start('w', 0, 0, starts[at]);
+    assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at].wait);
+    assert_int_equal(start_count, assert_hidden_products(at + 1, REST, FLP_PDL_WAIT_BEFORE_STORE));
+    assert_int_equal(3, gathers());
+}
+
+/* At 4096 rows the forward has no room for the rest, but the workspace has: it is computed again before all products, and rows are gathered and scaled once. */
+static void the_rest_is_computed_early_where_it_has_room(void **state)
+{
+    (void)state;
+    note_step(4096);
+    assert_int_equal('e', starts[0].kind);
+    assert_int_equal(1 + 2 * (BLOCKS + REST), start_count);
+    for (int i = 1; i < start_count; i += 2) {
+        assert_start('w', 0, 0, starts[i]);
+        assert_int_equal(i == 1 ? 0 : FLP_PDL_WAIT_BEFORE_STORE, starts[i].wait);
+        assert_start('h', 0, 0, starts[i + 1]);
+    }
+    assert_int_equal(2, gathers());
+}
+
+/* At 8192 rows 16 of 66 clusters are idle, and a block's grad_weight comes before its grad_hidden. The rest is computed again at the end, block by block: the
+ * rows times their factors, which grad_weight has no room for any more, and the rows themselves take turns. */
+static void the_rest_of_many_rows_comes_last(void **state)
+{
+    (void)state;
+    note_step(8192);
+    assert_start('w', 0, 0, starts[0]);
+    assert_start('h', 0, 0, starts[1]);
+    assert_int_equal(1, starts[1].wait);
+    for (int i = start_count - 3 * REST; i < start_count; i += 3) {
+        assert_int_equal('e', starts[i].kind);
+        assert_int_equal('w', starts[i + 1].kind);
+        assert_int_equal('h', starts[i + 2].kind);
+    }
+    assert_int_equal(2 + 3, gathers()); /* two scale the rest's rows, one gathers them between */
 }
 
 /* With a softcap all derivatives of 64 rows are one slab of 16 chunks. The last one is narrow, and its grad_hidden comes behind grad_weight's product. At 512
@@ -312,6 +351,8 @@ int main(void)
         TEST(grad_hidden_comes_first_where_there_is_room),
         TEST(products_of_few_rows_begin_with_grad_hidden),
         TEST(blocks_of_few_rows_share_a_product_of_grad_weight),
+        TEST(the_rest_is_computed_early_where_it_has_room),
+        TEST(the_rest_of_many_rows_comes_last),
         TEST(chunks_of_few_rows_share_launches),
         TEST(clusters_of_long_products_keep_in_step),
         TEST(who_is_idle_begins_with_the_next_launch),

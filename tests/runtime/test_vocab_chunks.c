@@ -68,6 +68,25 @@ static void default_chunks_are_the_same_for_any_number_of_rows(void **state)
     }
 }
 
+/* The rest has room in the workspace from right behind the forward on, or a block at a time; but only if no other block is computed again. */
+static void check_rest(const flp_linear_work *work, int64_t rows, const flp_vocab_lending *lending, const flp_workspace *workspace)
+{
+    const flp_backward_chunks *chunks = &work->chunks;
+    const int64_t rest = flp_vocab_chunks_rest_blocks(work->backward, chunks), bytes = workspace->part[FLP_PART_DLOGIT].bytes;
+    const int64_t block_bytes = lending->slab_rows * chunks->lent_columns * 2;
+
+    assert_int_equal(chunks->saved_columns < work->forward->vocab && chunks->saves_rest, rest > 0);
+    if (rest == 0)
+        return;
+    assert_true(chunks->saved_columns + rest * chunks->lent_columns >= work->forward->vocab);
+    assert_in_range(lending->early, 0, rest);
+    assert_true(lending->rest == rest || (lending->rest == 0 && rows > chunks->rest_rows));
+    assert_true(lending->rest + lending->early == 0 || lending->again == 0);
+    assert_true(lending->rest == 0 || bytes >= rows * flp_vocab_chunks_rest_stride(work->backward, chunks) * 2);
+    assert_true(lending->early == 0 || bytes >= lending->early * block_bytes);
+    assert_true(lending->rest + lending->early == rest || bytes >= rows * chunks->lent_columns * 2);
+}
+
 /* What a call of so many rows has in grad_weight lies apart, and behind all that is written before it has been read; the rest has room in the workspace. */
 static void check_lending(const flp_linear_work *work, int64_t rows)
 {
@@ -76,27 +95,29 @@ static void check_lending(const flp_linear_work *work, int64_t rows)
     const flp_vocab_lending lending = flp_vocab_chunks_lending(normal, chunks, rows);
     const flp_workspace workspace = linear_work_laid_out(work, rows);
     const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), all = normal->forward.vocab * row_bytes;
-    const int64_t slab_columns = lending.slab_blocks * chunks->lent_columns, slabs = (lending.blocks + lending.slab_blocks - 1) / lending.slab_blocks;
+    const int64_t slab_columns = lending.slab_blocks * chunks->lent_columns, blocks = lending.blocks + lending.rest;
+    const int64_t slabs = (blocks + lending.slab_blocks - 1) / lending.slab_blocks, read = (lending.blocks + lending.slab_blocks - 1) / lending.slab_blocks;
     const int64_t scaled = rows * normal->forward.hidden * 2, row_blocks = slabs == 1 ? 1 : FLP_BACKWARD_ROW_BLOCK;
 
     assert_int_equal(chunks->saved_columns, (lending.blocks + lending.again) * chunks->lent_columns);
-    assert_in_range(lending.slab_blocks, 1, lending.again > 0 || lending.first < 0 ? 1 : lending.blocks);
+    assert_in_range(lending.slab_blocks, 1, lending.again > 0 || lending.first < 0 ? 1 : blocks);
     assert_true(lending.slab_bytes >= (rows + row_blocks - 1) / row_blocks * row_blocks * slab_columns * 2);
     if (slabs > 1)
         assert_int_equal(lending.slab_bytes, lending.slab_rows * slab_columns * 2);
     if (lending.first < 0)
         assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= slabs * lending.slab_bytes && workspace.part[FLP_PART_DLOGIT].first == FLP_STEP_TILES);
-    for (int64_t i = 0, written = slab_columns; lending.first >= 0 && i < slabs; i++, written += slab_columns)
+    for (int64_t i = 0, written = slab_columns; lending.first >= 0 && i < read; i++, written += slab_columns)
         assert_true(lending.first + i * lending.slab_bytes >= (written < chunks->saved_columns ? written : chunks->saved_columns) * row_bytes);
     assert_true(lending.first % 256 == 0 || lending.first == -1);
     assert_true(lending.first + slabs * lending.slab_bytes <= (lending.scaled >= 0 ? lending.scaled : all) || lending.first < 0);
-    if (lending.again == 0)
-        return;
-    assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= rows * chunks->lent_columns * 2);
+    check_rest(work, rows, &lending, &workspace);
+    assert_true(lending.again == 0 || workspace.part[FLP_PART_DLOGIT].bytes >= rows * chunks->lent_columns * 2);
     if (lending.scaled >= 0)
         assert_true(lending.scaled >= chunks->saved_columns * row_bytes && lending.scaled + scaled <= all);
-    else
+    else if (lending.scaled == FLP_SCALED_IN_WORKSPACE)
         assert_true(workspace.part[FLP_PART_SCALED_ROWS].bytes >= scaled);
+    else
+        assert_true(lending.again == 0);
 }
 
 /* The runs of blocks that are computed again follow one another to the last block. Each lies behind all that is written of grad_weight before it has been read,
@@ -133,7 +154,7 @@ static void grad_weight_lends_the_saved_exponentials_their_place(void **state)
         flp_dtype grad_weight;
         int64_t columns, blocks;
     } cases[] = { { 4096, 128256, FLP_BF16, 6144, 19 }, { 2048, 131072, FLP_BF16, 8448, 14 }, { 4096, 128256, FLP_F32, 6144, 20 },
-                  { 2304, 256000, FLP_BF16, 9216, 26 }, { 896, 151936, FLP_BF16, 0, 0 },      { 4096, 32000, FLP_BF16, 3840, 6 } };
+                  { 2304, 256000, FLP_BF16, 9216, 26 }, { 896, 151936, FLP_BF16, 0, 0 },      { 4096, 32000, FLP_BF16, 6912, 3 } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -160,9 +181,9 @@ static void few_rows_have_few_slabs(void **state)
 {
     static const struct {
         int64_t hidden, vocab, rows, slab_blocks;
-    } cases[] = { { 2048, 131072, 1, 14 },   { 2048, 131072, 221, 14 }, { 2048, 131072, 222, 7 },  { 2048, 131072, 512, 5 },
-                  { 2048, 131072, 2048, 1 }, { 4096, 128256, 1, 19 },   { 4096, 128256, 404, 19 }, { 4096, 128256, 405, 10 },
-                  { 4096, 128256, 1024, 7 }, { 4096, 128256, 2048, 2 }, { 4096, 128256, 4096, 1 } };
+    } cases[] = { { 2048, 131072, 1, 16 },   { 2048, 131072, 193, 16 }, { 2048, 131072, 194, 8 },  { 2048, 131072, 512, 6 },
+                  { 2048, 131072, 2048, 1 }, { 4096, 128256, 1, 21 },   { 4096, 128256, 365, 21 }, { 4096, 128256, 366, 11 },
+                  { 4096, 128256, 1024, 7 }, { 4096, 128256, 2048, 1 }, { 4096, 128256, 4096, 1 } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -176,7 +197,7 @@ static void few_rows_have_few_slabs(void **state)
 /* Many numbers of rows for which all blocks are saved, with vocabularies whose last slab is narrower, or would be. */
 static void slabs_are_read_before_they_are_written_over(void **state)
 {
-    int several = 0, narrower = 0;
+    int several = 0, narrower = 0, with_rest = 0;
 
     (void)state;
     for (int64_t vocab = 9000; vocab < 60000; vocab += 7777) {
@@ -191,20 +212,54 @@ static void slabs_are_read_before_they_are_written_over(void **state)
             lending = flp_vocab_chunks_lending(&normal, &work.chunks, rows);
             several += lending.slab_blocks < lending.blocks;
             narrower += lending.blocks % lending.slab_blocks != 0;
+            with_rest += lending.rest > 0 && lending.slab_blocks < lending.blocks + lending.rest;
         }
     }
-    assert_true(several > 0 && narrower > 0);
+    assert_true(several > 0 && narrower > 0 && with_rest > 0);
 }
 
-/* A plan's workspace is large enough for every smaller number of rows, whose slabs have more chunks. */
-static void fewer_rows_never_take_more(void **state)
+/* Sizes of all kinds, with up to four times as many rows as hidden has columns. */
+static void no_size_loses_what_has_not_been_read(void **state)
 {
-    static const int64_t vocabs[] = { 9000, 50257, 131072, 256000 };
+    uint64_t drawn = 1;
+    int saved = 0, early = 0, late = 0;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(vocabs) / sizeof(*vocabs); i++) {
+    for (int i = 0; i < 4000; i++) {
+        int64_t size[3];
+
+        for (int j = 0; j < 3; j++) {
+            drawn = drawn * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            size[j] = (int64_t)(drawn >> 40);
+        }
+        const int64_t hidden = 1024 + size[0] % 900 * 8, vocab = 1 + size[1] % 300000, rows = 1 + size[2] % (4 * hidden);
+        const flp_linear_logp_backward_problem normal = linear_work_normal(linear_work_sized(rows, hidden, vocab, i % 4 == 0 ? FLP_F32 : FLP_BF16));
+        const flp_linear_work work = linear_work_with_losses(&normal);
+        flp_vocab_lending lending;
+
+        if (work.chunks.lent_columns == 0)
+            continue;
+        check_lending(&work, rows);
+        check_again(&work, rows);
+        lending = flp_vocab_chunks_lending(&normal, &work.chunks, rows);
+        saved += lending.rest > 0;
+        early += lending.early > 0;
+        late += lending.rest + lending.early < flp_vocab_chunks_rest_blocks(&normal, &work.chunks);
+    }
+    assert_true(saved > 100 && early > 100 && late > 100);
+}
+
+/* A plan's workspace is large enough for every smaller number of rows, whose slabs have more chunks, and whose rest is saved all at once. */
+static void fewer_rows_never_take_more(void **state)
+{
+    static const struct {
+        int64_t hidden, vocab;
+    } cases[] = { { 2048, 9000 }, { 2048, 50257 }, { 2048, 131072 }, { 2048, 256000 }, { 4096, 128256 }, { 4864, 125655 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         for (int losses = 0; losses < 2; losses++) {
-            const flp_linear_logp_backward_problem normal = linear_work_normal(linear_work_sized(8192, 2048, vocabs[i], FLP_BF16));
+            const flp_linear_logp_backward_problem normal = linear_work_normal(linear_work_sized(8192, cases[i].hidden, cases[i].vocab, FLP_BF16));
             const flp_linear_work work = losses ? linear_work_with_losses(&normal) : linear_work_of(&normal, 0);
             int64_t before = 0;
 
@@ -266,6 +321,7 @@ int main(void)
         cmocka_unit_test(grad_weight_lends_the_saved_exponentials_their_place),
         cmocka_unit_test(few_rows_have_few_slabs),
         cmocka_unit_test(slabs_are_read_before_they_are_written_over),
+        cmocka_unit_test(no_size_loses_what_has_not_been_read),
         cmocka_unit_test(fewer_rows_never_take_more),
         cmocka_unit_test(a_budget_lends_what_its_rows_leave_room_for),
     };

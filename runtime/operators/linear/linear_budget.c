@@ -47,6 +47,9 @@ static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_byt
 /* The default slab_bytes: less than the L2 of an H100 or H200 holds, and little beside grad_weight. */
 static const int64_t default_slab_bytes = INT64_C(32) << 20;
 
+/* The default rest_bytes: one more block of D rows, of the widest that there are at D 4096. */
+static const int64_t default_rest_bytes = INT64_C(56) << 20;
+
 /* The most splits that any of the forward's kernels has: the table lists their tiles, as gen/select/linear_logp.lua does. linear_logp_backward's plan refuses a
  * kernel with more. */
 int flp_linear_budget_most_splits(int64_t vocab)
@@ -171,16 +174,17 @@ static flp_backward_chunks limited(const flp_linear_work *work, int64_t count)
 }
 
 /* What blocks of this width save, in columns whose logits need not be computed again. A block costs its launches, and waves of grad_weight's product that are
- * not full. */
-static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t hidden)
+ * not full. rest: the number of the rest's blocks, whose launches cost as much. */
+static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t rest, int64_t hidden)
 {
-    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000 - BLOCK_COLUMNS);
+    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000) - (blocks + rest) * BLOCK_COLUMNS;
 }
 
 /* Where saved exponentials are to be stored in grad_weight: in blocks of at most `columns` columns, as many as have room at `rows` rows, and besides them the
- * rows times their factors, at scaled_rows rows. */
+ * rows times their factors, at scaled_rows rows. saves_rest: the rest of the vocabulary is to have such blocks, too. */
 typedef struct {
     int64_t columns, rows, scaled_rows;
+    int saves_rest;
 } lent_room;
 
 /* The best width of such blocks, and in *blocks how many there are; 0: none. Only with losses: else the forward is a call of its own, which is not given
@@ -192,7 +196,8 @@ static int64_t choose_lent(const flp_linear_work *work, const lent_room *room, i
     *blocks = 0;
     for (int64_t columns = LENT_STEP; work->chunks.saves_exp && work->losses && columns <= room->columns; columns += LENT_STEP) {
         const int64_t most = flp_vocab_chunks_most_lent(work->backward, columns, room->rows, room->scaled_rows);
-        const int64_t worth = worth_of_lent(columns, most, work->forward->hidden);
+        const int64_t rest = room->saves_rest ? flp_int64_divide_up(work->forward->vocab - most * columns, columns) : 0;
+        const int64_t worth = worth_of_lent(columns, most, rest, work->forward->hidden);
 
         if (most < 1 || worth <= most_worth)
             continue;
@@ -212,6 +217,22 @@ static flp_backward_chunks lend(const flp_linear_work *work, tiles wide, const l
 
     chunks.lent_columns = columns;
     chunks.direct = 0;
+    return chunks;
+}
+
+/* The same chunks with saved exponentials of the rest of the vocabulary, too. `most`: as wide a chunk may be in the workspace. Where a block and the rows times
+ * their factors take no more, the workspace has room for the latter. */
+static flp_backward_chunks with_rest(const flp_linear_work *work, const flp_backward_chunks *lent, int64_t most)
+{
+    flp_backward_chunks chunks = *lent;
+
+    if (chunks.lent_columns == 0 || chunks.saved_columns >= work->forward->vocab)
+        return chunks;
+    chunks.saves_rest = 1;
+    chunks.columns = chunks.lent_columns;
+    chunks.rest_bytes = default_rest_bytes;
+    chunks.rest_rows = flp_vocab_chunks_most_rest_rows(work->backward, &chunks);
+    chunks.keeps_scaled = chunks.lent_columns + flp_vocab_chunks_row_stride(work->backward) <= most * FLP_BACKWARD_COLUMNS;
     return chunks;
 }
 
@@ -266,7 +287,7 @@ static flp_backward_chunks default_widths(const flp_linear_work *work)
     const int64_t saved_exp = stretch(wide->saved_exp * 2 / bytes, flp_int64_larger(most, wide->saved_exp * 2 / bytes), all);
     const int64_t left = work->chunks.saves_exp ? flp_int64_larger(all - saved_exp, 1) : all, borrowed = flp_int64_smaller(wide->borrowed * 2 / bytes, all);
     const int64_t borrowed_rows = DEFAULT_BORROWED_ROWS * work->forward->hidden;
-    const lent_room room = { flp_int64_smaller(own * FLP_BACKWARD_COLUMNS, MOST_LENT_COLUMNS), DEFAULT_LENT_ROWS * work->forward->hidden, borrowed_rows };
+    const lent_room room = { flp_int64_smaller(own * FLP_BACKWARD_COLUMNS, MOST_LENT_COLUMNS), DEFAULT_LENT_ROWS * work->forward->hidden, borrowed_rows, 1 };
     flp_backward_chunks own_chunks, lent;
 
     if (is_whole_hardly_larger(work, most))
@@ -275,7 +296,7 @@ static flp_backward_chunks default_widths(const flp_linear_work *work)
     if (work->forward->hidden < LEAST_LENT_HIDDEN)
         return own_chunks;
     lent = lend(work, (tiles){ 0, own, 0 }, &room);
-    return lent.saved_columns * WORTH_LENT_PARTS > own_chunks.saved_columns * WORTH_OWN_PARTS ? lent : own_chunks;
+    return lent.saved_columns * WORTH_LENT_PARTS > own_chunks.saved_columns * WORTH_OWN_PARTS ? with_rest(work, &lent, most) : own_chunks;
 }
 
 /* The default chunks. The filter counts its blocks chunk by chunk. */

@@ -200,19 +200,28 @@ static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_p
     return flp_call_launch(tile, blocks, stream, list);
 }
 
-static flp_status launch_phase(const flp_plan *common, const flp_workspace *workspace, unsigned blocks, flp_save_exp_phase phase, launch_parameters *parameters,
-                               CUstream stream)
+static flp_save_exp_phase phase_of(flp_linear_step step)
 {
-    static const flp_linear_step steps[] = {
-        [FLP_SAVE_EXP_OFFSETS] = FLP_STEP_OFFSETS,
-        [FLP_SAVE_EXP_KEEP] = FLP_STEP_TILES,
-        [FLP_SAVE_EXP_AGAIN] = FLP_STEP_TILES_AGAIN,
-        [FLP_SAVE_EXP_BLOCK] = FLP_STEP_SAVED_EXP_BLOCK,
-    };
+    switch (step) {
+    case FLP_STEP_OFFSETS:
+        return FLP_SAVE_EXP_OFFSETS;
+    case FLP_STEP_TILES:
+        return FLP_SAVE_EXP_KEEP;
+    case FLP_STEP_TILES_AGAIN:
+        return FLP_SAVE_EXP_AGAIN;
+    default:
+        return FLP_SAVE_EXP_BLOCK;
+    }
+}
+
+static flp_status launch_step(const flp_plan *common, const flp_workspace *workspace, unsigned blocks, flp_linear_step step, launch_parameters *parameters,
+                              CUstream stream)
+{
+    const flp_save_exp_phase phase = phase_of(step);
     const flp_split all = parameters->tile.split;
     flp_status status;
 
-    flp_workspace_begin_step(workspace, steps[phase]);
+    flp_workspace_begin_step(workspace, step);
     parameters->tile.phase = phase;
     if (phase == FLP_SAVE_EXP_OFFSETS)
         parameters->tile.split = (flp_split){ .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
@@ -245,16 +254,16 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
     launch_parameters parameters;
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
-    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_OFFSETS, &parameters, args->stream) : status;
+    return status == FLP_OK ? launch_step(common, workspace, shape.tile_blocks, FLP_STEP_OFFSETS, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_blocks(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                         const flp_workspace *workspace, int64_t begin, int64_t end)
+                                         const flp_workspace *workspace, flp_linear_step step, int64_t begin, int64_t end)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
     const flp_manifest *tile = &plan->tile->manifest;
-    const int64_t of_block = more->saved_exp->block_columns, columns = (end - begin) * of_block;
+    const int64_t of_block = more->saved_exp->block_columns, columns = flp_int64_smaller(end * of_block, plan->problem.vocab) - begin * of_block;
     launch_parameters parameters;
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
@@ -262,7 +271,7 @@ flp_status flp_linear_logp_launch_blocks(const flp_plan *common, const flp_linea
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_columns %d; wanted a divisor of %" PRId64, tile->variant, tile->block_columns, of_block);
     parameters.tile.first_tile = (int32_t)(begin * of_block / tile->block_columns);
     parameters.tile.split = flp_split_compute(columns, tile->block_columns, (int)flp_int64_larger(1, columns / tile->block_columns / BLOCK_UNIT_TILES - 1));
-    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_BLOCK, &parameters, args->stream) : status;
+    return status == FLP_OK ? launch_step(common, workspace, shape.tile_blocks, step, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
@@ -276,13 +285,13 @@ flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
     if (status == FLP_OK)
-        status = launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_KEEP, &parameters, args->stream);
+        status = launch_step(common, workspace, shape.tile_blocks, FLP_STEP_TILES, &parameters, args->stream);
     if (status == FLP_OK) {
         flp_workspace_begin_step(workspace, FLP_STEP_COMBINE);
         status = flp_call_launch(plan->combine, combine_blocks, args->stream, combine_parameters);
     }
     if (status == FLP_OK && more->saved_exp)
-        status = launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_AGAIN, &parameters, args->stream);
+        status = launch_step(common, workspace, shape.tile_blocks, FLP_STEP_TILES_AGAIN, &parameters, args->stream);
     return status;
 }
 
@@ -300,7 +309,7 @@ static flp_status launch_shard_tiles(const flp_plan *common, const flp_linear_lo
     status = fill(plan, args, more, workspace, shape.group, &parameters);
     parameters.tile.target = flp_workspace_at(workspace, FLP_PART_ENTRY);
     parameters.tile.target_bytes = sizeof(int32_t);
-    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_KEEP, &parameters, args->stream) : status;
+    return status == FLP_OK ? launch_step(common, workspace, shape.tile_blocks, FLP_STEP_TILES, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_shard(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,

@@ -33,7 +33,7 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear
 /* After the forward: computes the blocks [begin, end) of the saved exponentials, for which the forward had no room. more->saved_exp->terms is the address at
  * which block 0 would be; no block before `begin` is written. */
 flp_status flp_linear_logp_launch_blocks(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                         const flp_workspace *workspace, int64_t begin, int64_t end);
+                                         const flp_workspace *workspace, flp_linear_step step, int64_t begin, int64_t end);
 /* The forward of more's packed rows, or of all rows. args: the call's. */
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);

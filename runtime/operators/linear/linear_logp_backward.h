@@ -77,8 +77,8 @@ static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_exe
 
 /* Packs hidden's valid rows; step: one of those that gather rows. with_sums: sets grad_hidden's sums to 0, too. */
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
-/* Packs the rows times their factors, which grad_weight's product with saved exponentials reads. with_sums: as above. */
-flp_status flp_backward_scale_rows(const flp_backward_execution *run, int with_sums);
+/* Packs the rows times their factors, which grad_weight's product with saved exponentials reads. step, with_sums: as above. */
+flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
 /* Computes the coefficients of each row's derivatives; with saved exponentials, also its factor. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
 /* Sorts the rows by target, for grad_weight. */

@@ -260,7 +260,8 @@ static void describe_chunks(flp_text *text, const flp_linear_logp_backward_probl
     const int64_t rows = flp_linear_work_chunk_rows(work, problem->forward.rows);
     int64_t own = 0, wide = 0, borrowing = 0, slabs = 0;
 
-    for (int64_t first = chunks->saved_columns; first < problem->forward.vocab; slabs++) {
+    for (int64_t first = flp_vocab_chunks_all_saved(problem, chunks) ? problem->forward.vocab : chunks->saved_columns; first < problem->forward.vocab;
+         slabs++) {
         const flp_vocab_slab slab = flp_vocab_slab_at(problem, chunks, rows, first);
 
         borrowing += slab.borrowed >= 0;
@@ -288,8 +289,9 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_backward_chunks *chunks = &plan->work.chunks;
     const flp_vocab_lending none = { .first = -1 };
     const flp_vocab_lending lending = chunks->lent_columns > 0 ? flp_vocab_chunks_lending(problem, chunks, problem->forward.rows) : none;
-    const int64_t again = lending.again * chunks->lent_columns;
-    const int64_t saved = flp_int64_smaller(chunks->saved_columns, problem->forward.vocab) - again;
+    const int64_t with_rest = chunks->saves_rest ? problem->forward.vocab : flp_int64_smaller(chunks->saved_columns, problem->forward.vocab);
+    const int64_t rest_again = lending.rest > 0 ? 0 : with_rest - flp_int64_smaller(chunks->saved_columns, problem->forward.vocab);
+    const int64_t again = lending.again * chunks->lent_columns + rest_again, saved = with_rest - again;
     const int64_t computed = problem->forward.vocab - saved;
     const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
 
@@ -322,7 +324,7 @@ static void describe(const flp_plan *common, flp_text *text)
         flp_text_append(text, "exponentials computed again: %" PRId64 " vocabulary entries, whose rows leave no room in grad_weight\n", again);
     if (saved > 0)
         flp_text_append(text, "saved exponentials: %" PRId64 " vocabulary entries, %" PRId64 " bytes%s\n", saved,
-                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * (chunks->saved_columns - again) *
+                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * (chunks->lent_columns > 0 ? saved : chunks->saved_columns) *
                             flp_dtype_bytes(problem->forward.dtype),
                         lending.first >= 0 ? " of grad_weight's unwritten part" : "");
     else if (plan->no_saved_exp)
@@ -359,7 +361,7 @@ static void write_arithmetic(const flp_plan *common, flp_text *text)
     if (chunks->saved_columns > 0)
         flp_text_append(text, ";saved%" PRId64 "%s", chunks->saved_columns, chunks->in_forward ? ".in_forward" : "");
     if (chunks->lent_columns > 0)
-        flp_text_append(text, ".%" PRId64, chunks->lent_columns);
+        flp_text_append(text, ".%" PRId64 "%s", chunks->lent_columns, chunks->saves_rest ? ".rest" : "");
     if (plan->weight_product)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)

@@ -15,7 +15,7 @@ static void use_lending(const flp_packed_call *call, flp_saved_exp *saved_exp)
 
     saved_exp->block_columns = lending.slab_blocks * chunks->lent_columns;
     saved_exp->block_rows = lending.slab_rows;
-    saved_exp->columns = lending.blocks * chunks->lent_columns;
+    saved_exp->columns = (lending.blocks + lending.rest) * chunks->lent_columns;
     if (lending.first >= 0)
         saved_exp->terms = (char *)call->args->grad_weight + lending.first;
 }
@@ -45,7 +45,7 @@ flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call)
 static void use_saved_exp(const flp_backward_execution *run, flp_backward_rows_params *params)
 {
     params->row_factor = run->row_factor;
-    params->saved_columns = (int32_t)run->chunks->saved_columns;
+    params->saved_columns = (int32_t)(flp_vocab_chunks_all_saved(run->problem, run->chunks) ? run->forward->vocab : run->chunks->saved_columns);
     params->saved_exp_offset = (float *)flp_backward_at(run, FLP_PART_SAVED_EXP_OFFSET) + run->rows.first;
 }
 
@@ -122,10 +122,10 @@ flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linea
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);
 }
 
-flp_status flp_backward_scale_rows(const flp_backward_execution *run, int with_sums)
+flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums)
 {
     const flp_packed_gather gather = {
-        .step = FLP_STEP_SCALE_ROWS, .sums = with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL, .row_factor = run->row_factor, .mark = taken_mark(run)
+        .step = step, .sums = with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL, .row_factor = run->row_factor, .mark = taken_mark(run)
     };
 
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);

@@ -172,18 +172,16 @@ static void add_losses(const layout *to)
     }
 }
 
-/* 1: blocks are computed again, and grad_weight has no room for the rows times their factors. */
-static int lacks_scaled_rows(const layout *to)
+/* 1: what is computed again finds the rows times their factors in the workspace. */
+static int has_scaled_rows(const layout *to)
 {
-    const flp_vocab_lending lending = flp_vocab_chunks_lending(to->work->backward, &to->work->chunks, to->chunk_rows);
-
-    return lending.again > 0 && lending.scaled < 0;
+    return flp_vocab_chunks_lending(to->work->backward, &to->work->chunks, to->chunk_rows).scaled == FLP_SCALED_IN_WORKSPACE;
 }
 
 /* The rows times their factors, where the rows themselves are needed beside them. */
 static void add_scaled_rows(const layout *to)
 {
-    if (to->work->chunks.hidden_first || (is_lent(to->work) && lacks_scaled_rows(to)))
+    if (to->work->chunks.hidden_first || (is_lent(to->work) && has_scaled_rows(to)))
         add_wide(to, FLP_PART_SCALED_ROWS, "scaled rows", to->chunk_rows * flp_linear_work_forward_stride(to->work) * element_bytes(to->work),
                  FLP_STEP_SCALE_ROWS, last_weight_step(to->work, FLP_STEP_SAVED_EXP_WEIGHT));
 }
@@ -195,6 +193,16 @@ static int saves_in_dlogit(const layout *to)
     return chunks->saves_exp && !(is_lent(to->work) && flp_vocab_chunks_lending(to->work->backward, chunks, to->chunk_rows).first >= 0);
 }
 
+/* What slabs take, or the rest's saved exponentials. A plan's workspace must be large enough for any smaller number of rows. */
+static int64_t joined_bytes(const layout *to)
+{
+    const flp_backward_chunks *chunks = &to->work->chunks;
+
+    if (chunks->saves_rest)
+        return flp_vocab_chunks_rest_bytes(to->work->backward, chunks, to->chunk_rows);
+    return flp_vocab_chunks_slab_bytes(to->work->backward, chunks, to->chunk_rows);
+}
+
 /* From the forward on, dlogit's part holds the saved exponentials, unless these are stored in grad_weight. */
 static void add_dlogit(const layout *to)
 {
@@ -204,10 +212,11 @@ static void add_dlogit(const layout *to)
     const int64_t elements = rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0, bytes = flp_int64_larger(elements, staged) * element_bytes(to->work);
 
-    add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(bytes, flp_vocab_chunks_slab_bytes(to->work->backward, chunks, to->chunk_rows)),
-             saves_in_dlogit(to) ? FLP_STEP_TILES
-             : is_lent(to->work) ? FLP_STEP_SAVED_EXP_BLOCK
-                                 : FLP_STEP_GRAD_LOGITS,
+    add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(bytes, joined_bytes(to)),
+             saves_in_dlogit(to)  ? FLP_STEP_TILES
+             : chunks->saves_rest ? FLP_STEP_REST
+             : is_lent(to->work)  ? FLP_STEP_SAVED_EXP_BLOCK
+                                  : FLP_STEP_GRAD_LOGITS,
              chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
              : chunks->direct   ? FLP_STEP_SCATTER
                                 : last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND));
@@ -249,7 +258,7 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
     if (work->chunks.row_chunk > 0)
         workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, work->chunks.in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_FINISH };
     if (is_lent(work))
-        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_SAVED_EXP_BLOCK, FLP_STEP_SAVED_EXP_HIDDEN };
+        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_UNSCALE_FOR_REST, FLP_STEP_SAVED_EXP_HIDDEN };
     if (work->forward->vocab_total > 0)
         add(&to, FLP_PART_ENTRY, "entry", rows * NUMBER, FLP_STEP_SHARD_TARGETS, work->backward ? FLP_STEP_DIFFERENTIATE : FLP_STEP_COMBINE);
     if (work->backward)

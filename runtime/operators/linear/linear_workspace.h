@@ -21,8 +21,11 @@
     X(GATHER_AGAIN, "gathering for the backward")                                                                                   \
     X(ORDER_TARGETS, "order of targets")                                                                                            \
     X(OTHER_SHARDS, "targets of other shards")                                                                                      \
+    X(REST, "the rest's saved exponentials")                    /* which are moved, or computed again */                            \
     X(SCALE_ROWS, "scaling of rows for the saved exponentials") /* begins the chunk of the vocabulary that the forward has saved */ \
+    X(UNSCALE_FOR_REST, "gathering for a block of the rest")    /* begins the loop over blocks that are computed again */           \
     X(SAVED_EXP_BLOCK, "saved exponentials computed again")                                                                         \
+    X(SCALE_FOR_REST, "scaling of rows for a block of the rest")                                                                    \
     X(SAVED_EXP_BIAS, "grad_bias of the saved exponentials")                                                                        \
     X(SAVED_EXP_WEIGHT, "grad_weight of the saved exponentials")                                                                    \
     X(UNSCALE_ROWS, "gathering behind the saved exponentials")                                                                      \
@@ -84,8 +87,8 @@ typedef enum {
     FLP_PART_GRADIENT,         /* flp_row_gradient [chunk rows rounded up to 256]: the rows' coefficients; before, the sums that a forward hands over */
     FLP_PART_TARGETS,          /* flp_row_target [chunk rows]: the valid rows' targets and the derivatives by their logits */
     FLP_PART_TARGET_ORDER,     /* flp_sorted_target [chunk rows]: the valid rows sorted by target */
-    /* [chunk rows][forward stride] of hidden's dtype: the packed rows times their factors. Only where saved exponentials are computed again and grad_weight has
-     * no room for these rows, or where grad_hidden's product comes first. */
+    /* [chunk rows][forward stride] of hidden's dtype: the packed rows times their factors. Only where saved exponentials are computed again and these rows
+     * have no place in grad_weight (FLP_SCALED_IN_WORKSPACE), or where grad_hidden's product comes first. */
     FLP_PART_SCALED_ROWS,
     /* With grad_filter_eps: [blocks of 64 rows, of rows rounded up to 256][kept words] u32: a bit for each block of dlogit that the products do not skip. */
     FLP_PART_KEPT,

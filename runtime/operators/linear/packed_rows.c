@@ -157,6 +157,15 @@ unsigned flp_packed_rows_blocks(const flp_packed_call *call, int64_t rows)
     return (unsigned)(rows < 1 ? 1 : rows < most ? rows : most);
 }
 
+static flp_status launch_gather(const flp_packed_call *call, const flp_packed_rows *rows, flp_backward_gather_params *params)
+{
+    void *parameters[] = { params };
+
+    params->count = rows->count;
+    params->rows = (int32_t)rows->rows;
+    return flp_call_launch(call->plan->gather, flp_packed_rows_blocks(call, rows->rows), call->args->stream, parameters);
+}
+
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather)
 {
     const flp_linear_logp_problem *forward = &call->plan->problem.forward;
@@ -168,15 +177,25 @@ flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_
         .packed = moves ? gather->to : rows->hidden,
         .packed_stride = moves ? forward->hidden : rows->stride,
         .skips_whole = moves,
-        .count = rows->count,
-        .rows = (int32_t)rows->rows,
         .hidden_size = (int32_t)forward->hidden,
         .sums = gather->sums,
         .row_factor = gather->row_factor,
         .mark = gather->mark,
     };
-    void *parameters[] = { &params };
 
     flp_workspace_begin_step(call->workspace, gather->step);
-    return flp_call_launch(call->plan->gather, flp_packed_rows_blocks(call, rows->rows), call->args->stream, parameters);
+    return launch_gather(call, rows, &params);
+}
+
+flp_status flp_packed_rows_copy(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_copy *copy)
+{
+    flp_backward_gather_params params = {
+        .hidden = copy->from,
+        .hidden_stride = copy->from_stride,
+        .packed = copy->to,
+        .packed_stride = copy->to_stride,
+        .hidden_size = (int32_t)copy->columns,
+    };
+
+    return launch_gather(call, rows, &params);
 }

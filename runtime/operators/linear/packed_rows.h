@@ -43,6 +43,14 @@ typedef struct {
 } flp_packed_gather;
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather);
 
+/* Copies `columns` elements of each valid row of another matrix, of hidden's dtype. The caller begins the step, which may have several copies. */
+typedef struct {
+    const void *from;
+    void *to;
+    int64_t columns, from_stride, to_stride; /* elements */
+} flp_packed_copy;
+flp_status flp_packed_rows_copy(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_copy *copy);
+
 /* The number of blocks of a kernel that only moves `rows` rows. */
 unsigned flp_packed_rows_blocks(const flp_packed_call *call, int64_t rows);
 

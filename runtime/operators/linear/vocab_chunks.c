@@ -134,13 +134,63 @@ int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *norma
     return flp_int64_smaller(most_within(normal, columns, rows, room), left / written_bytes(normal, columns));
 }
 
-/* The byte offset in grad_weight of the rows times their factors: at its end, where nothing is written before all blocks have been processed. -1: they do not
- * fit. */
+/* The byte offset in grad_weight of the rows times their factors: at its end, where nothing is written before all blocks have been processed, but those of the
+ * rest. FLP_SCALED_IN_WORKSPACE: they do not fit. */
 static int64_t scaled_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
 {
     const int64_t at = lending_bytes(normal) - scaled_bytes(normal, rows);
 
-    return at >= written_bytes(normal, chunks->saved_columns) ? at : -1;
+    return at >= written_bytes(normal, chunks->saved_columns) ? at : FLP_SCALED_IN_WORKSPACE;
+}
+
+int64_t flp_vocab_chunks_rest_blocks(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+{
+    return chunks->saves_rest ? flp_int64_divide_up(normal->forward.vocab - chunks->saved_columns, chunks->lent_columns) : 0;
+}
+
+int64_t flp_vocab_chunks_rest_stride(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+{
+    return chunks->saves_rest ? flp_int64_round_up(normal->forward.vocab - chunks->saved_columns, FLP_BACKWARD_COLUMNS) : 0;
+}
+
+/* 1: a call of so many rows has room in the workspace for `blocks` blocks of the rest. */
+static int has_room_for_rest(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t blocks, int64_t rows)
+{
+    return rows <= chunks->borrowed_rows && (blocks - 1) * lent_bytes(normal, chunks->lent_columns, rows) <= chunks->rest_bytes;
+}
+
+/* The bytes of as many blocks of the rest as the workspace has room for, with so many rows or fewer: of one, of two, ... */
+static int64_t early_bytes(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
+{
+    const int64_t row_bytes = chunks->lent_columns * flp_dtype_bytes(normal->forward.dtype), rest = flp_vocab_chunks_rest_blocks(normal, chunks);
+    int64_t most = 0;
+
+    for (int64_t blocks = 1; blocks <= rest; blocks++) {
+        const int64_t most_rows = blocks > 1 ? chunks->rest_bytes / ((blocks - 1) * row_bytes) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK : rows;
+
+        most = flp_int64_larger(
+            most, blocks * lent_bytes(normal, chunks->lent_columns, flp_int64_smaller(rows, flp_int64_smaller(most_rows, chunks->borrowed_rows))));
+    }
+    return most;
+}
+
+int64_t flp_vocab_chunks_rest_bytes(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
+{
+    const int64_t moved = flp_int64_smaller(rows, chunks->rest_rows) * flp_vocab_chunks_rest_stride(normal, chunks) * flp_dtype_bytes(normal->forward.dtype);
+
+    return rows > chunks->rest_rows ? flp_int64_larger(moved, early_bytes(normal, chunks, rows)) : moved;
+}
+
+int64_t flp_vocab_chunks_most_rest_rows(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+{
+    const int64_t rest = flp_vocab_chunks_rest_blocks(normal, chunks), all = chunks->saved_columns / chunks->lent_columns + rest;
+    const int64_t bytes = flp_dtype_bytes(normal->forward.dtype), row_bytes = chunks->lent_columns * bytes, room = lending_bytes(normal);
+    const int64_t wider = flp_int64_larger(flp_vocab_chunks_rest_stride(normal, chunks) - chunks->lent_columns, 1);
+    const int64_t at_first_block = (room - written_bytes(normal, chunks->lent_columns)) / (all * row_bytes);
+    const int64_t at_last_block = (room - written_bytes(normal, chunks->saved_columns)) / ((rest + 1) * row_bytes);
+    const int64_t rows = flp_int64_smaller(chunks->rest_bytes / (wider * bytes), flp_int64_smaller(at_first_block, at_last_block));
+
+    return flp_int64_smaller(rows, INT32_MAX / all) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK;
 }
 
 /* The number of blocks that fit into dlogit's memory in the workspace. */
@@ -150,14 +200,15 @@ static int64_t most_in_workspace(const flp_backward_chunks *chunks, int64_t rows
 }
 
 /* 1: `slabs` slabs of saved exponentials, which follow one another to the end of grad_weight, are not overwritten before they have been read: while a slab is
- * read, its own entries of grad_weight and those of the slabs before it are written. This is so for all slabs if it is for the first and the last two, of which
- * the last may be narrower. */
+ * read, its own entries of grad_weight and those of the slabs before it are written. This is so for all slabs of the first saved_columns columns if it is for
+ * the first and the last two, of which the last may be narrower. What lies behind these columns is moved before anything is written. */
 static int slabs_fit(const flp_linear_logp_backward_problem *normal, int64_t saved_columns, int64_t slabs, int64_t slab_columns, int64_t slab_bytes)
 {
-    const int64_t room = lending_bytes(normal), before_last = flp_int64_larger(slabs - 1, 1);
+    const int64_t room = lending_bytes(normal), last = flp_int64_divide_up(saved_columns, slab_columns), before_last = flp_int64_larger(last - 1, 1);
 
-    return written_bytes(normal, slab_columns) + slabs * slab_bytes <= room && written_bytes(normal, saved_columns) + slab_bytes <= room &&
-           written_bytes(normal, before_last * slab_columns) + (slabs + 1 - before_last) * slab_bytes <= room;
+    return written_bytes(normal, flp_int64_smaller(slab_columns, saved_columns)) + slabs * slab_bytes <= room &&
+           written_bytes(normal, saved_columns) + (slabs + 1 - last) * slab_bytes <= room &&
+           written_bytes(normal, flp_int64_smaller(before_last * slab_columns, saved_columns)) + (slabs + 1 - before_last) * slab_bytes <= room;
 }
 
 /* 1: a kernel's multiplication by a rounded reciprocal (params/linear_logp.h) divides each column by slab_columns exactly. */
@@ -172,53 +223,86 @@ static int64_t most_slab_blocks(const flp_linear_logp_backward_problem *normal, 
     const int64_t columns = chunks->lent_columns, saved = chunks->saved_columns, left = lending_bytes(normal) - written_bytes(normal, saved);
     int64_t slabs = flp_int64_divide_up(all, flp_int64_larger(left / block_bytes, 1)), blocks = flp_int64_divide_up(all, slabs);
 
-    while (blocks > 1 &&
-           !(divides_exactly(saved, blocks * columns) && slabs_fit(normal, saved, flp_int64_divide_up(all, blocks), blocks * columns, blocks * block_bytes)))
+    while (blocks > 1 && !(divides_exactly(all * columns, blocks * columns) &&
+                           slabs_fit(normal, saved, flp_int64_divide_up(all, blocks), blocks * columns, blocks * block_bytes)))
         blocks = flp_int64_divide_up(all, ++slabs);
     return blocks;
 }
 
-/* Joins the blocks to as few slabs as grad_weight has room for. A single slab needs no rows beyond its last one, which a store may cover. */
+/* Joins the blocks, and those of the rest that are saved, to as few slabs as grad_weight has room for. A single slab needs no rows beyond its last one, which a
+ * store may cover. */
 static void widen_slabs(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, flp_vocab_lending *lending)
 {
-    const int64_t saved = chunks->saved_columns, single = flp_int64_round_up(rows * saved * flp_dtype_bytes(normal->forward.dtype), BORROWED_ALIGNMENT);
+    const int64_t all = lending->blocks + lending->rest, columns = all * chunks->lent_columns;
+    const int64_t single = flp_int64_round_up(rows * columns * flp_dtype_bytes(normal->forward.dtype), BORROWED_ALIGNMENT);
 
-    if (slabs_fit(normal, saved, 1, saved, single)) {
-        lending->slab_blocks = lending->blocks;
+    if (slabs_fit(normal, chunks->saved_columns, 1, columns, single)) {
+        lending->slab_blocks = all;
         lending->slab_bytes = single;
     } else {
-        lending->slab_blocks = most_slab_blocks(normal, chunks, lending->blocks, lending->slab_bytes);
+        lending->slab_blocks = most_slab_blocks(normal, chunks, all, lending->slab_bytes);
         lending->slab_bytes *= lending->slab_blocks;
     }
-    lending->first = lending_bytes(normal) - flp_int64_divide_up(lending->blocks, lending->slab_blocks) * lending->slab_bytes;
+    lending->first = lending_bytes(normal) - flp_int64_divide_up(all, lending->slab_blocks) * lending->slab_bytes;
+}
+
+/* How many blocks of the rest are saved behind the others, or computed again right behind the forward. */
+static void place_rest(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t rest,
+                       flp_vocab_lending *lending)
+{
+    if (rows <= chunks->rest_rows)
+        lending->rest = rest;
+    else
+        while (lending->early < rest && has_room_for_rest(normal, chunks, lending->early + 1, rows))
+            lending->early++;
+}
+
+/* Where some blocks, or only blocks of the rest, are computed again later: finds a place for the rows times their factors. It is not worth one for the rest
+ * alone if these then leave too little room for the other blocks. */
+static void place_scaled(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t all,
+                         flp_vocab_lending *lending)
+{
+    const int64_t at = chunks->keeps_scaled ? FLP_SCALED_IN_WORKSPACE : scaled_at(normal, chunks, rows);
+    const int64_t blocks = at >= 0 ? most_within(normal, chunks->lent_columns, rows, at) : lending->blocks;
+
+    if (!chunks->keeps_scaled && lending->blocks >= all && (at < 0 || blocks < all))
+        return;
+    lending->scaled = at;
+    lending->blocks = blocks;
 }
 
 flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
 {
     const int64_t all = chunks->saved_columns / chunks->lent_columns, columns = chunks->lent_columns;
     const int64_t in_workspace = flp_int64_smaller(all, most_in_workspace(chunks, rows)), block_bytes = lent_bytes(normal, columns, rows);
+    const int64_t rest = flp_vocab_chunks_rest_blocks(normal, chunks);
     flp_vocab_lending lending = { .blocks = most_within(normal, columns, rows, lending_bytes(normal)),
                                   .slab_blocks = 1,
                                   .slab_bytes = block_bytes,
                                   .slab_rows = lent_rows(rows),
-                                  .scaled = -1 };
-    int64_t end = lending_bytes(normal);
+                                  .scaled = FLP_SCALED_IN_PLACE };
 
-    if (lending.blocks < all && rows > 0) {
-        lending.scaled = scaled_at(normal, chunks, rows);
-        end = lending.scaled >= 0 ? lending.scaled : end;
-        lending.blocks = most_within(normal, columns, rows, end);
-    }
+    place_rest(normal, chunks, rows, rest, &lending);
+    if (rows > 0 && (lending.blocks < all || lending.rest + lending.early < rest))
+        place_scaled(normal, chunks, rows, all, &lending);
     lending.blocks = flp_int64_smaller(lending.blocks, all);
-    lending.first = end - lending.blocks * block_bytes;
+    lending.first = (lending.scaled >= 0 ? lending.scaled : lending_bytes(normal)) - lending.blocks * block_bytes;
     if (lending.blocks < in_workspace) {
         lending.blocks = in_workspace;
         lending.first = -1;
     }
     lending.again = rows > 0 ? all - lending.blocks : 0;
-    if (rows > 0 && lending.again == 0 && lending.first >= 0)
+    if (rows > 0 && lending.again == 0 && lending.first >= 0 && lending.scaled < 0)
         widen_slabs(normal, chunks, rows, &lending);
     return lending;
+}
+
+int flp_vocab_chunks_scales_in_place(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, const flp_vocab_lending *lending,
+                                     int64_t block)
+{
+    const int64_t end = flp_int64_smaller((block + 1) * chunks->lent_columns, normal->forward.vocab);
+
+    return lending->scaled == FLP_SCALED_IN_PLACE || (lending->scaled >= 0 && written_bytes(normal, end) > lending->scaled);
 }
 
 flp_vocab_run flp_vocab_chunks_again(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, const flp_vocab_lending *lending,

@@ -36,6 +36,14 @@ typedef struct {
      * each block is a chunk of grad_hidden's sums. A call of more than borrowed_rows rows may have room only for the first blocks, there or in the workspace.
      * The other blocks are then computed again, as soon as there is room for them, with the same bits. 0: one block, in the workspace. */
     int64_t lent_columns;
+    /* 1, only with lent_columns: the vocabulary's other entries, "the rest", have saved exponentials, too, in blocks of the same width, which the workspace
+     * holds while their products read them. In calls of up to rest_rows rows the forward saves them in grad_weight, behind the other blocks, and they are moved
+     * before grad_weight is written. In calls of more rows they are computed again: right behind the forward as many as the workspace then has room for, each
+     * other one behind all blocks before it. */
+    int saves_rest;
+    int64_t rest_rows;
+    int64_t rest_bytes;       /* what the rest may take of the workspace beyond one of its blocks, in calls of up to borrowed_rows rows */
+    int keeps_scaled;         /* 1, only with saves_rest: what is computed again finds the rows times their factors in the workspace */
     int64_t borrowed_columns; /* width of a chunk whose dlogit is stored in grad_weight, after the chunk's own part of it; 0: there is none */
     /* Chunks have borrowed_columns as long as grad_weight has room for dlogit of this many rows. Where a call has more rows than fit, dlogit is stored in the
      * workspace. */
@@ -74,6 +82,19 @@ int64_t flp_vocab_chunks_slab_bytes(const flp_linear_logp_backward_problem *norm
 /* 1: dlogit of a chunk of `columns` columns from vocabulary entry `first` on, and of `rows` rows, fits into grad_weight after the chunk's own part of it. */
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
 
+/* The number of blocks of the rest, of which the last may be narrower; 0: the rest has no saved exponentials. */
+int64_t flp_vocab_chunks_rest_blocks(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
+/* The row stride, in elements, of the rest's saved exponentials after they have been moved to the workspace. */
+int64_t flp_vocab_chunks_rest_stride(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
+/* The bytes that the rest's saved exponentials may take in the workspace. No smaller number of rows has more. */
+int64_t flp_vocab_chunks_rest_bytes(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows);
+
+/* The most rows of a call whose forward can save the rest behind the other blocks: whose rest takes at most rest_bytes more than a block in the workspace, and
+ * whose blocks all fit into grad_weight such that none is overwritten before it has been read or moved. A multiple of FLP_BACKWARD_ROW_BLOCK. */
+int64_t flp_vocab_chunks_most_rest_rows(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
 /* The number of blocks of saved exponentials, of `columns` columns and `rows` rows each, that fit into grad_weight such that none is overwritten before it has
  * been read. Behind the blocks' own entries of grad_weight there is room for scaled_rows rows times their factors; 0: for none. */
 int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t scaled_rows);
@@ -83,15 +104,27 @@ int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *norma
  *
  * Neighbouring blocks are stored side by side as a slab, as those of dlogit are. Few rows have few and wide slabs, which spares them launches. */
 typedef struct {
-    int64_t blocks;      /* the number of blocks that are saved */
-    int64_t again;       /* the number of blocks that are computed again */
-    int64_t slab_blocks; /* the number of blocks of a slab; the last slab may have fewer. 1 where blocks are computed again, or are in the workspace */
-    int64_t slab_bytes;  /* from slab to slab */
-    int64_t slab_rows;   /* from slab to slab, in rows of slab_blocks x lent_columns elements */
-    int64_t first;       /* byte offset of the first slab in grad_weight; -1: the blocks are in the workspace, as dlogit, where more of them fit */
-    int64_t scaled;      /* if blocks are computed again: byte offset in grad_weight of the rows times their factors; -1: they are in the workspace */
+    int64_t blocks; /* the number of blocks that are saved */
+    int64_t again;  /* the number of blocks that are computed again */
+    int64_t rest;   /* the number of blocks of the rest that are saved behind these: all or 0 */
+    int64_t early;  /* the number of blocks of the rest that are computed again right behind the forward, and stored one behind the other */
+    int64_t
+        slab_blocks; /* the number of blocks of a slab, among which are those of the rest; the last slab may have fewer. 1 where blocks are computed again, or are in the workspace */
+    int64_t slab_bytes; /* from slab to slab */
+    int64_t slab_rows;  /* from slab to slab, in rows of slab_blocks x lent_columns elements */
+    int64_t first;      /* byte offset of the first slab in grad_weight; -1: the blocks are in the workspace, as dlogit, where more of them fit */
+    int64_t scaled;     /* the rows times their factors: byte offset in grad_weight, or an flp_scaled_place */
 } flp_vocab_lending;
+typedef enum {
+    FLP_SCALED_IN_WORKSPACE = -1, /* they have a part of their own */
+    FLP_SCALED_IN_PLACE = -2      /* they replace the packed rows, which nothing reads any more, or only blocks of the rest, for which they are packed again */
+} flp_scaled_place;
 flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows);
+
+/* 1: grad_weight's product of a block of the rest that is computed again finds the rows times their factors in place of the packed rows: they have no other
+ * place, or one that the product overwrites. */
+int flp_vocab_chunks_scales_in_place(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, const flp_vocab_lending *lending,
+                                     int64_t block);
 
 /* A run of blocks whose exponentials one launch stores, one block after the other. */
 typedef struct {
@@ -122,7 +155,7 @@ static inline int flp_vocab_chunks_hidden_alone(const flp_linear_logp_backward_p
 /* 1: no logit is computed again: the forward saves an exponential of each, which times its row's factor is the derivative. */
 static inline int flp_vocab_chunks_all_saved(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
-    return chunks->saves_exp && chunks->saved_columns >= normal->forward.vocab;
+    return chunks->saves_exp && (chunks->saves_rest || chunks->saved_columns >= normal->forward.vocab);
 }
 
 /* The size of the vocabulary, rounded up to whole tiles. */

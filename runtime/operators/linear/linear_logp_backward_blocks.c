@@ -1,0 +1,240 @@
+/* linear_logp's backward on a GPU path: saved exponentials that are stored in grad_weight until that is written, block by block. */
+#include "operators/linear/linear_logp_backward_blocks.h"
+
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/int64.h"
+#include "operators/linear/linear_logp_backward_slab.h"
+#include "params/matrix_product.h"
+
+/* Where a run of blocks of saved exponentials is stored. */
+static char *place_run(const flp_backward_execution *run, const flp_vocab_run *blocks)
+{
+    return blocks->first >= 0 ? (char *)run->call.args->grad_weight + blocks->first : flp_backward_at(run, FLP_PART_DLOGIT);
+}
+
+/* Computes saved exponentials for which the forward had no room. The kernel places each block by its number in the vocabulary, so it gets the address at which
+ * block 0 would be. */
+static flp_status compute_again(const flp_backward_execution *run, const flp_vocab_run *blocks, int64_t block_rows, flp_linear_step step)
+{
+    flp_saved_exp saved_exp = flp_linear_logp_backward_saved_exp(&run->call);
+    const flp_linear_logp_launch_more more = { .rows = &run->rows, .saved_exp = &saved_exp, .class_weights = run->more->class_weights };
+    const int64_t columns = run->chunks->lent_columns, block_bytes = block_rows * columns * flp_dtype_bytes(run->forward->dtype);
+    flp_linear_logp_args inputs = { .stream = run->call.args->stream };
+
+    memcpy(&inputs, run->call.args, FLP_LINEAR_INPUT_BYTES);
+    saved_exp.terms = (void *)((uintptr_t)place_run(run, blocks) - (uintptr_t)(blocks->begin * block_bytes));
+    saved_exp.columns = blocks->end * columns;
+    saved_exp.block_columns = columns;
+    saved_exp.block_rows = block_rows;
+    return flp_linear_logp_launch_blocks(run->more->forward, &inputs, &more, run->call.workspace, step, blocks->begin, blocks->end);
+}
+
+/* The execution with the rows times their factors: these are in place of the packed rows, or in a place of their own where the packed rows are needed, too. */
+static flp_backward_execution with_scaled_rows(const flp_backward_execution *run, const flp_vocab_lending *lending)
+{
+    flp_backward_execution scaled = *run;
+
+    if (lending->scaled == FLP_SCALED_IN_PLACE)
+        return scaled;
+    scaled.rows.stride = flp_vocab_chunks_row_stride(run->problem);
+    scaled.rows.hidden = lending->scaled >= 0 ? (char *)run->call.args->grad_weight + lending->scaled : (char *)flp_backward_at(run, FLP_PART_SCALED_ROWS);
+    return scaled;
+}
+
+/* A run of blocks, stored slab by slab. */
+typedef struct {
+    flp_vocab_run blocks;
+    int64_t slab_blocks, slab_bytes;
+    int has_rest;     /* 1: behind them all of the rest, side by side in the workspace */
+    int64_t early;    /* the number of blocks of the rest behind them, one behind the other in the workspace, */
+    int64_t distance; /* so many bytes from one to the next */
+} slabs;
+
+static int64_t own_slabs(const slabs *all)
+{
+    return flp_int64_divide_up(all->blocks.end - all->blocks.begin, all->slab_blocks);
+}
+
+static int64_t slab_count(const slabs *all)
+{
+    return own_slabs(all) + all->has_rest + all->early;
+}
+
+static flp_dlogit_chunk slab_in_workspace(const flp_backward_execution *run, int64_t first, int64_t columns, int64_t stride, int64_t offset)
+{
+    return (flp_dlogit_chunk){ .first = first,
+                               .columns = flp_int64_smaller(columns, run->forward->vocab - first),
+                               .dlogit = (char *)flp_backward_at(run, FLP_PART_DLOGIT) + offset,
+                               .stride = stride,
+                               .row_factor = run->row_factor };
+}
+
+static flp_dlogit_chunk slab_at(const flp_backward_execution *run, const slabs *all, int64_t number)
+{
+    const int64_t columns = run->chunks->lent_columns, begin = all->blocks.begin + number * all->slab_blocks, behind = number - own_slabs(all);
+    flp_dlogit_chunk slab;
+
+    if (behind >= 0 && all->has_rest)
+        return slab_in_workspace(run, all->blocks.end * columns, run->forward->vocab, flp_vocab_chunks_rest_stride(run->problem, run->chunks), 0);
+    if (behind >= 0)
+        return slab_in_workspace(run, (all->blocks.end + behind) * columns, columns, columns, behind * all->distance);
+    slab = slab_in_workspace(run, begin * columns, flp_int64_smaller(all->slab_blocks, all->blocks.end - begin) * columns, all->slab_blocks * columns, 0);
+    slab.dlogit = place_run(run, &all->blocks) + number * all->slab_bytes;
+    return slab;
+}
+
+/* All blocks of a run. */
+static flp_vocab_slab whole_run(const flp_backward_execution *run, const slabs *all)
+{
+    const int64_t rest = all->has_rest ? flp_vocab_chunks_rest_blocks(run->problem, run->chunks) : all->early, columns = run->chunks->lent_columns;
+
+    return (flp_vocab_slab){ .chunks = all->blocks.end - all->blocks.begin + rest, .last_columns = columns };
+}
+
+/* The products of a run of blocks, slab by slab. They begin beside the end of those of the previous slab of the run, and wait for these before they write:
+ * grad_hidden's adds to the same sums as the previous block's. */
+static flp_status run_slabs_in_turn(const flp_backward_execution *scaled, const slabs *all)
+{
+    flp_status status = FLP_OK;
+
+    for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i++) {
+        const int follows = i > 0 && scaled->call.plan->hidden_product && !scaled->call.plan->bias;
+        flp_dlogit_chunk slab = slab_at(scaled, all, i);
+
+        slab.pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : 1;
+        slab.weight_waits_to_store = follows;
+        status = flp_backward_run_products(scaled, &slab);
+    }
+    return status;
+}
+
+/* The same with all of grad_hidden's products first: each begins on the clusters that those before it leave idle, and waits for these before it adds to the
+ * sums. The first of grad_weight's products overwrites nothing that is read; the others, which may overwrite slabs that are read by all of grad_hidden's and by
+ * grad_weight's of the slab before, likewise wait before they write. */
+static flp_status run_slabs_hidden_first(const flp_backward_execution *scaled, const slabs *all)
+{
+    flp_status status = FLP_OK;
+
+    for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i++) {
+        flp_dlogit_chunk slab = slab_at(scaled, all, i);
+
+        slab.pdl_wait_in_epilogue = i > 0 ? FLP_PDL_WAIT_BEFORE_STORE : 0;
+        status = flp_backward_run_hidden_products(scaled, &slab, 0, slab.columns);
+    }
+    for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i++) {
+        flp_dlogit_chunk slab = slab_at(scaled, all, i);
+        flp_vocab_slab behind_all = whole_run(scaled, all);
+
+        behind_all.columns = slab.columns;
+        slab.hidden_first = i == 0;
+        slab.weight_waits_to_store = !slab.hidden_first;
+        slab.weight_head = slab.hidden_first ? flp_backward_head_start_behind(scaled, scaled->chunks->lent_columns, &behind_all) : (flp_head_start){ 0, 0 };
+        status = flp_backward_run_weight_product(scaled, &slab);
+    }
+    return status;
+}
+
+static flp_status run_blocks(const flp_backward_execution *scaled, const slabs *some)
+{
+    const int hidden_first = flp_backward_can_go_hidden_first(scaled) && !scaled->call.plan->bias && flp_backward_run_at_once(scaled, 2);
+
+    return hidden_first ? run_slabs_hidden_first(scaled, some) : run_slabs_in_turn(scaled, some);
+}
+
+/* Moves the rest's saved exponentials from behind the other blocks in grad_weight to the workspace, a slab's part at a time. */
+static flp_status move_rest(const flp_backward_execution *run, const flp_vocab_lending *lending)
+{
+    const int64_t columns = run->chunks->lent_columns, saved = run->chunks->saved_columns, bytes = flp_dtype_bytes(run->forward->dtype);
+    const int64_t end = lending->blocks + lending->rest;
+    flp_status status = FLP_OK;
+
+    flp_workspace_begin_step(run->call.workspace, FLP_STEP_REST);
+    for (int64_t block = lending->blocks, next; status == FLP_OK && block < end; block = next) {
+        const int64_t slab = block / lending->slab_blocks, place = block % lending->slab_blocks;
+
+        next = flp_int64_smaller((slab + 1) * lending->slab_blocks, end);
+        const flp_packed_copy copy = {
+            .from = (char *)run->call.args->grad_weight + lending->first + slab * lending->slab_bytes + place * columns * bytes,
+            .from_stride = lending->slab_blocks * columns,
+            .to = (char *)flp_backward_at(run, FLP_PART_DLOGIT) + (block * columns - saved) * bytes,
+            .to_stride = flp_vocab_chunks_rest_stride(run->problem, run->chunks),
+            .columns = flp_int64_smaller(next * columns, run->forward->vocab) - block * columns,
+        };
+
+        status = flp_packed_rows_copy(&run->call, &run->rows, &copy);
+    }
+    return status;
+}
+
+/* What of the rest is in the workspace right behind the forward. */
+static flp_status fill_rest(const flp_backward_execution *run, const flp_vocab_lending *lending)
+{
+    const int64_t first = run->chunks->saved_columns / run->chunks->lent_columns;
+    const flp_vocab_run early = { first, first + lending->early, -1 };
+
+    if (run->rows.rows == 0 || lending->rest > 0)
+        return run->rows.rows > 0 ? move_rest(run, lending) : FLP_OK;
+    return lending->early > 0 ? compute_again(run, &early, lending->slab_rows, FLP_STEP_REST) : FLP_OK;
+}
+
+/* The blocks of the rest that were not in the workspace with the others: one by one. Computing a block takes the packed rows, and grad_weight's product takes
+ * them times their factors, which are in place of the packed rows or in `scaled`. */
+static flp_status compute_rest(const flp_backward_execution *run, const flp_backward_execution *scaled, const flp_vocab_lending *lending)
+{
+    const int64_t first = run->chunks->saved_columns / run->chunks->lent_columns, end = first + flp_vocab_chunks_rest_blocks(run->problem, run->chunks);
+    int is_replaced = lending->scaled == FLP_SCALED_IN_PLACE; /* 1: the packed rows are not there */
+    flp_status status = FLP_OK;
+
+    for (int64_t block = first + lending->early; status == FLP_OK && block < end; block++) {
+        const int in_place = flp_vocab_chunks_scales_in_place(run->problem, run->chunks, lending, block);
+        const slabs one = { .blocks = { block, block + 1, -1 }, .slab_blocks = 1 };
+
+        if (is_replaced)
+            status = flp_backward_gather_rows(run, FLP_STEP_UNSCALE_FOR_REST, 0);
+        if (status == FLP_OK)
+            status = compute_again(run, &one.blocks, lending->slab_rows, FLP_STEP_SAVED_EXP_BLOCK);
+        if (status == FLP_OK && in_place)
+            status = flp_backward_scale_rows(run, FLP_STEP_SCALE_FOR_REST, 0);
+        if (status == FLP_OK)
+            status = run_blocks(in_place ? run : scaled, &one);
+        is_replaced = in_place;
+    }
+    return status;
+}
+
+/* What follows the blocks in grad_weight: blocks of the rest, or derivatives, for which the rows are packed again. */
+static flp_status run_behind_lent(const flp_backward_execution *run, const flp_backward_execution *scaled, const flp_vocab_lending *lending)
+{
+    if (run->chunks->saves_rest)
+        return lending->rest > 0 ? FLP_OK : compute_rest(run, scaled, lending);
+    return run->rows.rows > 0 && lending->again == 0 && run->chunks->saved_columns < run->forward->vocab
+               ? flp_backward_gather_rows(run, FLP_STEP_UNSCALE_BEHIND, 0)
+               : FLP_OK;
+}
+
+flp_status flp_backward_run_lent(const flp_backward_execution *run)
+{
+    const int64_t columns = run->chunks->lent_columns, all = run->chunks->saved_columns / columns;
+    const flp_vocab_lending lending = flp_vocab_chunks_lending(run->problem, run->chunks, run->rows.rows);
+    const flp_backward_execution scaled = with_scaled_rows(run, &lending);
+    slabs some = { .blocks = { 0, lending.again > 0 ? lending.blocks : all, lending.first },
+                   .slab_blocks = lending.slab_blocks,
+                   .slab_bytes = lending.slab_bytes,
+                   .has_rest = lending.rest > 0,
+                   .early = lending.early,
+                   .distance = lending.slab_rows * columns * flp_dtype_bytes(run->forward->dtype) };
+    flp_status status = fill_rest(run, &lending);
+
+    if (status == FLP_OK && run->rows.rows > 0)
+        status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 1);
+    while (status == FLP_OK) {
+        status = run_blocks(&scaled, &some);
+        if (status != FLP_OK || some.blocks.end == all)
+            break;
+        some.blocks = flp_vocab_chunks_again(run->problem, run->chunks, &lending, run->rows.rows, some.blocks.end);
+        status = compute_again(run, &some.blocks, lending.slab_rows, FLP_STEP_SAVED_EXP_BLOCK);
+    }
+    return status == FLP_OK ? run_behind_lent(run, &scaled, &lending) : status;
+}
