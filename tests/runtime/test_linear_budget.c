@@ -421,10 +421,26 @@ static void the_largest_sizes_are_accepted(void **state)
     assert_true(linear_work_bytes(&both, FLP_PROBLEM_ROWS_MAX) > 0);
 }
 
+/* Kernels count the columns of whole blocks. */
+static void the_last_block_of_the_largest_vocabulary_fits_an_int(void **state)
+{
+    static const int64_t vocabs[] = { INT32_MAX - 256, INT32_MAX - 5000, INT32_MAX - 30000 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(vocabs) / sizeof(*vocabs); i++) {
+        const flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(64, 1024, vocabs[i], FLP_BF16));
+        const flp_backward_chunks chunks = linear_work_with_losses(&problem).chunks;
+
+        assert_true(chunks.lent_columns > 0 && (chunks.saves_rest || i < 2));
+        assert_true(chunks.saved_columns + flp_vocab_chunks_rest_blocks(&problem, &chunks) * chunks.lent_columns <= INT32_MAX);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_budget_is_said_and_enough),
+        cmocka_unit_test(the_last_block_of_the_largest_vocabulary_fits_an_int),
         cmocka_unit_test(the_default_budget_is_what_is_said_of_it),
         cmocka_unit_test(saved_exponentials_of_the_whole_vocabulary_need_little_beside_it),
         cmocka_unit_test(grad_hidden_comes_first_where_there_is_room),

@@ -221,12 +221,12 @@ static flp_backward_chunks lend(const flp_linear_work *work, tiles wide, const l
 }
 
 /* The same chunks with saved exponentials of the rest of the vocabulary, too. `most`: as wide a chunk may be in the workspace. Where a block and the rows times
- * their factors take no more, the workspace has room for the latter. */
+ * their factors take no more, the workspace has room for the latter. Whole blocks must fit the kernels' int. */
 static flp_backward_chunks with_rest(const flp_linear_work *work, const flp_backward_chunks *lent, int64_t most)
 {
     flp_backward_chunks chunks = *lent;
 
-    if (chunks.lent_columns == 0 || chunks.saved_columns >= work->forward->vocab)
+    if (chunks.lent_columns == 0 || chunks.saved_columns >= work->forward->vocab || work->forward->vocab > INT32_MAX - chunks.lent_columns)
         return chunks;
     chunks.saves_rest = 1;
     chunks.columns = chunks.lent_columns;
