@@ -215,6 +215,8 @@ static void products_of_few_rows_begin_with_grad_hidden(void **state)
     assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at + 1].wait);
     assert_int_equal(at + 2, start_count);
     assert_int_equal(3, gathers());
+    assert_contains(flp_plan_describe(plan), "chunks: 21 of 6144 vocabulary entries, of saved exponentials\n");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: 128256 vocabulary entries, 16416768 bytes of grad_weight's unwritten part\n");
 }
 
 /* At 512 rows grad_weight has room for two slabs of exponentials, of 11 and of 8 blocks. Behind the latter lie the rest's. */
@@ -264,6 +266,7 @@ static void the_rest_of_many_rows_comes_last(void **state)
         assert_int_equal('w', starts[i + 1].kind);
         assert_int_equal('h', starts[i + 2].kind);
     }
+    assert_contains(flp_plan_describe(plan), "exponentials computed again: 72960 vocabulary entries");
     assert_int_equal(2 + 3, gathers()); /* two scale the rest's rows, one gathers them between */
 }
 

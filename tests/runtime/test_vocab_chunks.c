@@ -167,6 +167,7 @@ static void grad_weight_lends_the_saved_exponentials_their_place(void **state)
             if (cases[i].blocks == 0) /* too narrow */
                 continue;
             assert_int_equal(cases[i].blocks * cases[i].columns, work.chunks.saved_columns);
+            assert_true(work.chunks.saves_rest && work.chunks.columns == cases[i].columns);
             assert_true(rows[j] > cases[i].hidden || flp_vocab_chunks_lending(&normal, &work.chunks, rows[j]).again == 0);
             check_lending(&work, rows[j]);
             check_lending(&work, (rows[j] + 1) / 2);

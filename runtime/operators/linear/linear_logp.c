@@ -200,6 +200,7 @@ static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_p
     return flp_call_launch(tile, blocks, stream, list);
 }
 
+/* The other steps that launch tiles, SAVED_EXP_BLOCK and REST, compute blocks again. */
 static flp_save_exp_phase phase_of(flp_linear_step step)
 {
     switch (step) {

@@ -253,6 +253,14 @@ static void describe_optional(flp_text *text, const char *role, const flp_kernel
         flp_describe_kernel(text, role, &kernel->manifest);
 }
 
+/* The chunks of grad_hidden's sums where all are of saved exponentials. */
+static void describe_saved_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_backward_chunks *chunks)
+{
+    const int64_t vocab = problem->forward.vocab, columns = chunks->lent_columns > 0 ? chunks->lent_columns : flp_int64_larger(vocab, 1);
+
+    flp_text_append(text, "chunks: %" PRId64 " of %" PRId64 " vocabulary entries, of saved exponentials\n", flp_int64_divide_up(vocab, columns), columns);
+}
+
 /* The chunks after the saved exponentials. */
 static void describe_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_linear_work *work)
 {
@@ -260,8 +268,7 @@ static void describe_chunks(flp_text *text, const flp_linear_logp_backward_probl
     const int64_t rows = flp_linear_work_chunk_rows(work, problem->forward.rows);
     int64_t own = 0, wide = 0, borrowing = 0, slabs = 0;
 
-    for (int64_t first = flp_vocab_chunks_all_saved(problem, chunks) ? problem->forward.vocab : chunks->saved_columns; first < problem->forward.vocab;
-         slabs++) {
+    for (int64_t first = chunks->saved_columns; first < problem->forward.vocab; slabs++) {
         const flp_vocab_slab slab = flp_vocab_slab_at(problem, chunks, rows, first);
 
         borrowing += slab.borrowed >= 0;
@@ -315,7 +322,10 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "filter", plan->filter);
     if (problem->grad_filter_eps > 0 && !plan->filter)
         flp_text_append(text, "filter: none, blocks are passed over on the path sm_90a alone\n");
-    describe_chunks(text, problem, &plan->work);
+    if (flp_vocab_chunks_all_saved(problem, chunks))
+        describe_saved_chunks(text, problem, chunks);
+    else
+        describe_chunks(text, problem, &plan->work);
     if (chunks->in_forward)
         flp_text_append(text, "grad_hidden product: in the forward, of %" PRId64 " rows at a time\n", chunks->row_chunk);
     if (chunks->hidden_first)

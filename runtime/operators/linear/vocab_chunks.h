@@ -108,8 +108,8 @@ typedef struct {
     int64_t again;  /* the number of blocks that are computed again */
     int64_t rest;   /* the number of blocks of the rest that are saved behind these: all or 0 */
     int64_t early;  /* the number of blocks of the rest that are computed again right behind the forward, and stored one behind the other */
-    int64_t
-        slab_blocks; /* the number of blocks of a slab, among which are those of the rest; the last slab may have fewer. 1 where blocks are computed again, or are in the workspace */
+    /* The number of blocks of a slab, which may be the rest's; the last slab may have fewer. 1 where blocks are computed again, or are in the workspace. */
+    int64_t slab_blocks;
     int64_t slab_bytes; /* from slab to slab */
     int64_t slab_rows;  /* from slab to slab, in rows of slab_blocks x lent_columns elements */
     int64_t first;      /* byte offset of the first slab in grad_weight; -1: the blocks are in the workspace, as dlogit, where more of them fit */
@@ -152,7 +152,8 @@ static inline int flp_vocab_chunks_hidden_alone(const flp_linear_logp_backward_p
     return problem->grad_hidden != FLP_NONE && problem->grad_weight == FLP_NONE && problem->grad_bias == FLP_NONE;
 }
 
-/* 1: no logit is computed again: the forward saves an exponential of each, which times its row's factor is the derivative. */
+/* 1: each logit's derivative comes from a saved exponential, which is multiplied by its row's factor: no kernel computes derivatives. Without saves_rest or
+ * lent_columns the forward saves all of them; else some may be computed again. */
 static inline int flp_vocab_chunks_all_saved(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     return chunks->saves_exp && (chunks->saves_rest || chunks->saved_columns >= normal->forward.vocab);
