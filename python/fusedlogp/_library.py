@@ -11,6 +11,7 @@ from typing import Optional
 import torch
 
 _NAME = "libfusedlogp_torch.so"
+_FIRST_FOR_C = (2, 10)  # the first torch whose stable C ABI passes lists to operators
 
 
 def _path() -> Path:
@@ -58,8 +59,8 @@ def _register() -> tuple[str, str]:
         raise ImportError(f"FUSEDLOGP_BINDING is {wanted!r}, wanted auto, c or ctypes")
     if wanted == "ctypes":
         why = "FUSEDLOGP_BINDING says so"
-    elif wanted == "auto" and _version() < (2, 13):
-        why = f"torch {torch.__version__} is older than 2.13"
+    elif wanted == "auto" and _version() < _FIRST_FOR_C:
+        why = f"torch {torch.__version__} is older than {_FIRST_FOR_C[0]}.{_FIRST_FOR_C[1]}"
     else:
         refused = _register_from_c()
         if refused is None:

@@ -48,7 +48,7 @@ class Examples(unittest.TestCase):
         self.run_example("main_grad.py", *DEVICE_OPTION)
 
     def test_a_corpus_scores_alike_by_one_process_and_by_two(self):
-        one, two = self.score(1), self.score(2)
+        one, two = (self.score(processes).splitlines()[-1] for processes in (1, 2))  # Gloo of torch 2.10 says before it who is connected
         self.assertRegex(one, r"documents 20, tokens \d+")
         self.assertEqual(one, two)
 
