@@ -99,20 +99,24 @@ static flp_status check_and_encode(const flp_tensor_map_spec *spec, CUtensorMap 
     return encode(driver, spec, found.type, map);
 }
 
-/* A cache of this thread's recent maps. The driver takes longer to encode one map than the library takes to fill in a launch's parameters, and most calls need
- * the same maps as the call before. */
-enum { RECENT_LOG2 = 4 };
+/* A cache of this thread's recent maps, in sets of eight places each. The driver takes longer to encode one map than the library takes to fill in a launch's
+ * parameters, and most calls need the same maps as the call before: up to two for each product of a step, of which few rows have some twenty. */
+enum { SETS_LOG2 = 4, WAYS = 8 };
 typedef struct {
     CUtensorMap map;
     unsigned generation; /* flp_library_generation() when the map was encoded; 0: there is no map */
     flp_tensor_map_spec spec;
 } recent;
+typedef struct {
+    recent ways[WAYS];
+    unsigned next; /* % WAYS: the place of the set's next map */
+} recent_set;
 
-static unsigned place_of(const flp_tensor_map_spec *spec)
+static unsigned set_of(const flp_tensor_map_spec *spec)
 {
     const uint64_t mixed = ((uint64_t)(uintptr_t)spec->address >> 4) + 3 * (uint64_t)spec->rows + 5 * (uint64_t)spec->columns + 7 * (uint64_t)spec->box_rows;
 
-    return (unsigned)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2));
+    return (unsigned)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SETS_LOG2));
 }
 
 static int is_same(const flp_tensor_map_spec *a, const flp_tensor_map_spec *b)
@@ -121,23 +125,43 @@ static int is_same(const flp_tensor_map_spec *a, const flp_tensor_map_spec *b)
            a->row_bytes == b->row_bytes && a->box_columns == b->box_columns && a->box_rows == b->box_rows && a->fetches_ahead == b->fetches_ahead;
 }
 
+static recent *find(recent_set *set, const flp_tensor_map_spec *spec, unsigned generation)
+{
+    for (int i = 0; i < WAYS; i++)
+        if (set->ways[i].generation == generation && is_same(&set->ways[i].spec, spec))
+            return &set->ways[i];
+    return NULL;
+}
+
+static flp_status encode_in(recent *place, const flp_tensor_map_spec *spec, unsigned generation)
+{
+    flp_status status;
+
+    place->generation = 0;
+    status = check_and_encode(spec, &place->map);
+    if (status == FLP_OK) {
+        place->spec = *spec;
+        place->generation = generation;
+    }
+    return status;
+}
+
 flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *map)
 {
-    static _Thread_local recent recents[1 << RECENT_LOG2];
+    static _Thread_local recent_set sets[1 << SETS_LOG2];
     const unsigned generation = flp_library_generation();
-    recent *at = &recents[place_of(spec)];
+    recent_set *set = &sets[set_of(spec)];
+    recent *at;
     flp_status status = FLP_OK;
 
     if ((uintptr_t)map % _Alignof(CUtensorMap))
         return flp_status_fail(FLP_BAD_ARGUMENT, "map: got %p, wanted a multiple of %zu", (void *)map, _Alignof(CUtensorMap));
-    if (at->generation != generation || !is_same(&at->spec, spec)) {
-        at->generation = 0;
-        status = check_and_encode(spec, &at->map);
-        if (status != FLP_OK)
-            return status;
-        at->spec = *spec;
-        at->generation = generation;
+    at = find(set, spec, generation);
+    if (!at) {
+        at = &set->ways[set->next++ % WAYS];
+        status = encode_in(at, spec, generation);
     }
-    *map = at->map;
-    return FLP_OK;
+    if (status == FLP_OK)
+        *map = at->map;
+    return status;
 }

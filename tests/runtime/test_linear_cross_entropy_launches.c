@@ -346,6 +346,25 @@ static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
     }
 }
 
+/* Each product of few rows has maps of its own. The addresses are made up, so that they are the same in each run. */
+static void a_step_of_few_rows_encodes_its_maps_once(void **state)
+{
+    const uintptr_t begin = (uintptr_t)1 << 40, apart = (uintptr_t)1 << 30;
+    int maps;
+
+    (void)state;
+    problem.backward.forward.rows = args.rows = 128;
+    problem.backward.forward.hidden = 2048, problem.backward.forward.vocab = 131072;
+    operator_call_make_plan();
+    args.hidden = (void *)begin, args.weight = (void *)(begin + apart), args.grad_hidden = (void *)(begin + 2 * apart);
+    args.grad_weight = (void *)(begin + 3 * apart), args.workspace = (void *)(begin + 4 * apart), args.workspace_bytes = (size_t)apart;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    maps = fake_driver.calls[FAKE_tensor_map_encode_tiled];
+    assert_true(maps > 32);
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_int_equal(maps, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_on_gpu, operator_call_stop)
 
 int main(void)
@@ -360,6 +379,7 @@ int main(void)
         TEST(clusters_of_long_products_keep_in_step),
         TEST(who_is_idle_begins_with_the_next_launch),
         TEST(rows_in_chunks_share_what_can_be_done_at_once),
+        TEST(a_step_of_few_rows_encodes_its_maps_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
