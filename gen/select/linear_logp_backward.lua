@@ -128,8 +128,18 @@ end
 -- vocabulary. Smaller tiles keep more multiprocessors busy, with the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, and
 -- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
 local most_rows_of_few_tiles = 1024
-local narrow_few = { bm = 64, bv = 128, stages = 8 } -- up to 128 rows: a tile of one consumer warpgroup
 local function has_few_tiles(p) return p.n <= most_rows_of_few_tiles and not p.grad_filter_eps end
+
+-- Up to 128 rows: a tile of one consumer warpgroup, whose stages fill a multiprocessor's shared memory. If all exponentials are saved, the products of
+-- neighbouring chunks run side by side, each on multiprocessors of its own. If no four of them have room, two blocks share a multiprocessor, so that one
+-- multiplies while the other waits for its turn to add to the sums: a step at 128 rows takes up to 4 % less time from D 3072 on. Other products would be 2 %
+-- slower like that: bench/results/NOTES.md.
+local narrow_few = { bm = 64, bv = 128, stages = 8, shared_stages = 4, most_tiles_of_four = 32 }
+local function narrow_tile(p, rows, arch_name)
+  local row_tiles, column_tiles = rows // narrow_few.bm, (p.d + narrow_few.bv - 1) // narrow_few.bv
+  local shares = p.all_saved and row_tiles * column_tiles > narrow_few.most_tiles_of_four
+  return { bm = narrow_few.bm, bv = narrow_few.bv, cluster = row_tiles, stages = shares and narrow_few.shared_stages or narrow_few.stages, arch = arch_name }
+end
 
 local weight_group = 16 -- row groups that a launch of grad_weight's ping-pong tiles walks together
 
@@ -159,8 +169,7 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
   end
   local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
   local hidden_tile = products_tile or few == many and (adds_across(p) or has_few_tiles(p)) and turns_tile(arch_name)
-    or few ~= many and has_few_tiles(p) and { bm = narrow_few.bm, bv = narrow_few.bv, cluster = few.bm // narrow_few.bm, stages = narrow_few.stages,
-                                              arch = arch_name } or nil
+    or few ~= many and has_few_tiles(p) and narrow_tile(p, few.bm, arch_name) or nil
   local weight_tile = products_tile or few == many and (stores_soon(p) or adds_across(p)) and turns_tile(arch_name, weight_group, is_wide_across(p))
   return selected(p, capability, "hopper",
     specs(p, tile(few, 256), weight_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, hidden_tile))

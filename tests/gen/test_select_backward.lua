@@ -254,6 +254,17 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
   luaunit.assertEquals(tiles_at(65, 80), { "bm128 c1", "bm128 c1", "bm128 c1" })
 end
 
+-- Up to 128 rows, if all exponentials are saved, and no four of grad_hidden's products have room side by side.
+function TestSelectBackward.test_blocks_of_wide_products_for_grad_hidden_share_multiprocessors()
+  local function stages(n, d, hints)
+    local _, specs = selected(("linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:gw_bf16%s"):format(n, d, hints), 90)
+    return specs.hidden_product.stages
+  end
+  local saved = ":saved_exp:all_saved"
+  luaunit.assertEquals({ stages(128, 2048, saved), stages(128, 2049, saved), stages(64, 4096, saved), stages(64, 4097, saved) }, { 8, 4, 8, 4 })
+  luaunit.assertEquals({ stages(128, 4096, ""), stages(128, 4096, ":saved_exp"), stages(128, 4096, ":saved_exp:direct") }, { 8, 8, 8 })
+end
+
 -- With more than one option there are too few registers.
 function TestSelectBackward.test_warpgroups_take_turns_where_registers_allow()
   local function in_turn(options)
