@@ -390,6 +390,20 @@ static void products_in_turns_are_sound(void **state)
     assert_all_sound(&flp_linear_logp_backward_calls, &problem, tunings);
 }
 
+/* grad_hidden's product of up to 128 rows, with few enough stages that two blocks share a multiprocessor. A cluster's second block has rows that are not there;
+ * chunks have more steps than stages, and add to the sums of the one before. */
+static void blocks_that_share_a_multiprocessor_are_sound(void **state)
+{
+    static const char *const tunings[] = { "hidden_product.stages=4", NULL };
+    const flp_linear_cross_entropy_problem problem = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 100, .hidden = 256, .vocab = 1500 },
+                                                                     .grad_hidden = FLP_BF16,
+                                                                     .grad_weight = FLP_BF16,
+                                                                     .memory_budget = 300000 } };
+
+    (void)state;
+    assert_all_sound(&flp_linear_cross_entropy_calls, &problem, tunings);
+}
+
 /* The plan also has the forward's kernels, which are timed with the others. The backward uses the results of its forward. */
 static void a_backward_with_its_forward_is_sound(void **state)
 {
@@ -522,6 +536,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(widths_of_gradients_of_logits_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_teams_of_weighted_sums_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(products_in_turns_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(blocks_that_share_a_multiprocessor_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(a_backward_with_its_forward_is_sound, start, stop),
         cmocka_unit_test_setup_teardown(what_is_advised_for_slow_memory_is_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_chunks_are_sound, start, stop),

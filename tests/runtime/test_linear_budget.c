@@ -93,8 +93,8 @@ static void small_vocabularies_go_by_in_few_chunks(void **state)
 }
 
 /* fusedlogp.h's bounds of the default, for any vocabulary: 265 MiB for each 8192 rows at D 4096, 32 MiB more for few rows, in the loss 48 MiB, and 1.75 times
- * that for the loss of more than 2 D rows. Sizes behind steps of the default's choices: the first number of rows for which grad_weight lends nothing, and those for which it takes
- * the most. */
+ * that for the loss of more than 2 D rows. Sizes behind steps of the default's choices: the first number of rows for which grad_weight lends nothing, and
+ * those for which it takes the most. */
 static void the_default_keeps_to_its_bounds(void **state)
 {
     static const int64_t rows[] = { 1, 256, 1000, 2087, 4096, 6400, 8192, 8193, 16384, 36362, 71018, 75799 };
