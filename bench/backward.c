@@ -2,9 +2,11 @@
 #include "backward.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "filter_outcome.h"
 #include "gradient_setting.h"
 #include "operators/linear/linear_logp_backward_plan.h"
@@ -40,21 +42,27 @@ int flp_backward_is_case(const char *text)
     return strncmp(text, "linear_logp_backward:", 21) == 0;
 }
 
-flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem *problem)
+flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem *problem, flp_temperature *temperature)
 {
+    char *const name = flp_text_duplicate(text);
     flp_linear_logp_backward_problem given;
-    flp_status status = flp_linear_logp_backward_problem_parse(text, &given);
+    flp_status status = name ? flp_temperature_cut(name, temperature) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a case");
 
+    if (status == FLP_OK)
+        status = flp_linear_logp_backward_problem_parse(name, &given);
+    free(name);
     if (status == FLP_OK)
         status = flp_problem_normalize(&flp_linear_logp_backward_operator, &given, problem);
     if (status != FLP_OK)
         return status;
     if (!flp_gradient_setting_takes(&problem->forward) || (problem->grad_hidden != FLP_BF16 && problem->grad_hidden != FLP_F32) ||
         (problem->grad_weight != FLP_BF16 && problem->grad_weight != FLP_NONE) || problem->grad_bias != FLP_NONE || problem->accumulate || problem->g_lse ||
-        problem->g_entropy || (problem->grad_filter_eps > 0 && (problem->forward.softcap > 0 || problem->forward.weight_layout == FLP_HIDDEN_VOCAB)))
+        problem->g_entropy ||
+        (problem->grad_filter_eps > 0 &&
+         (problem->forward.softcap > 0 || problem->forward.weight_layout == FLP_HIDDEN_VOCAB || temperature->by_row || temperature->of_all > 0)))
         return flp_status_fail(FLP_BAD_ARGUMENT,
                                "case %s: wanted bf16, rows, weight without gaps, in rows of a multiple of 8, as is D, grad_hidden in bf16 or f32, grad_weight "
-                               "in bf16 or none, no options but budget, forward and either a filter, with weight [V, D], or a softcap",
+                               "in bf16 or none, no options but budget, forward and either a filter, with weight [V, D], or a softcap and a temperature",
                                text);
     return FLP_OK;
 }
@@ -62,7 +70,7 @@ flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem
 static flp_status parse(const char *text, bench *b)
 {
     const flp_linear_logp_problem *forward = &b->problem.forward;
-    flp_status status = flp_backward_parse(text, &b->problem);
+    flp_status status = flp_backward_parse(text, &b->problem, &b->setting.temperature);
 
     if (status != FLP_OK)
         return status;
@@ -133,6 +141,8 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
         .target = flp_gpu_pointer(setting->target),
         .ignore_index = -100,
         .flags = FLP_IGNORE_INDEX,
+        .temperature = setting->temperature.of_all,
+        .row_temperature = flp_gpu_pointer(setting->temperature.row_temperature),
         .logp = flp_gpu_pointer(setting->logp),
         .lse = flp_gpu_pointer(setting->lse),
         .workspace = flp_gpu_pointer(b->workspace),
@@ -146,6 +156,8 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
         .target = flp_gpu_pointer(setting->target),
         .ignore_index = -100,
         .flags = FLP_IGNORE_INDEX,
+        .temperature = setting->temperature.of_all,
+        .row_temperature = flp_gpu_pointer(setting->temperature.row_temperature),
         .lse = flp_gpu_pointer(setting->lse),
         .g_logp = flp_gpu_pointer(setting->g),
         .grad_hidden = flp_gpu_pointer(setting->grad_hidden),
@@ -165,19 +177,21 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
 static json_t *pack_case(const bench *b, const char *text, int products, const flp_backward_errors *errors, json_t *regimes)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(b->backward_plan);
+    /* Without derivatives that are computed again, those of the exponentials that the forward saves are all. */
+    const flp_kernel *derivatives = plan->grad_logits ? plan->grad_logits : plan->forward.tile;
     const flp_kernel *product = plan->weight_product ? plan->weight_product : plan->hidden_product;
     const int gradients = flp_gradient_setting_count(&b->setting) - 1, again = products > gradients + 1;
     const double work = 2.0 * products * (double)b->forward.rows * (double)b->forward.hidden * (double)b->forward.vocab * 1e-12;
-    char name[FLP_PROBLEM_TEXT_BYTES + 32];
+    char name[FLP_PROBLEM_TEXT_BYTES + 64];
     json_t *result;
 
     snprintf(name, sizeof(name), "%s%s", again && !b->problem.with_forward ? "linear_logp+" : "", text);
     result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
-                       flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", plan->grad_logits->manifest.variant, "product",
-                       product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes", (json_int_t)workspace_bytes(b),
-                       "rows_checked", gradients * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error",
-                       errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all,
-                       "grad_hidden_rounding", errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline",
+                       flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", derivatives->manifest.variant, "product", product->manifest.variant,
+                       "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes", (json_int_t)workspace_bytes(b), "rows_checked",
+                       gradients * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error", errors->weight.relative,
+                       "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all, "grad_hidden_rounding",
+                       errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline",
                        again ? "cuBLAS logits twice, gradients" : flp_gradient_setting_name(&b->setting), "cublas_version", b->setting.cublas.version, "unit",
                        "TFLOP/s", "work", work, "regimes", regimes);
     if (result && !flp_filter_outcome_add(&b->filtered, errors, result)) {

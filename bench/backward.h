@@ -9,9 +9,9 @@ extern const char *const flp_backward_cases[];
 /* 1 where text begins as a problem of linear_logp_backward. */
 int flp_backward_is_case(const char *text);
 
-/* Parses a problem and fills in its defaults. FLP_BAD_ARGUMENT: text, or what the baselines do not have: another dtype than bf16, a bias, strides, sums into
- * existing gradients, upstream gradients besides g_logp, or a filter together with a softcap or [D, V]. */
-flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem *problem);
+/* Parses a problem, with a temperature behind it or not, and fills in its defaults. FLP_BAD_ARGUMENT: text, or what the baselines do not have: another dtype
+ * than bf16, a bias, strides, sums into existing gradients, upstream gradients besides g_logp, or a filter together with a softcap, a temperature or [D, V]. */
+flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem *problem, flp_temperature *temperature);
 
 /* *results: an array for the results file with two entries: the backward beside three products (logits, grad_hidden, grad_weight), and forward and backward
  * together beside four (the logits twice). A problem with_forward has one entry, forward and backward together, beside three products where the saved

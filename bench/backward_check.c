@@ -35,12 +35,13 @@ typedef struct {
     char *all;       /* the whole gradient, where its rows are columns in memory; else NULL */
 } gradient;
 
-/* The derivative of the loss by a logit. logit: before the softcap. */
+/* The derivative of the loss by a logit. logit: before the softcap and the temperature. */
 static double derivative(const flp_backward_answer *answer, int64_t row, int64_t entry, double logit)
 {
     const double cap = answer->softcap, tangent = cap > 0 ? tanh(logit / cap) : 0, capped = cap > 0 ? cap * tangent : logit;
+    const double temperature = answer->temperatures ? answer->temperatures[row] : 1, p = exp(capped / temperature - (double)answer->lse[row]);
 
-    return (double)answer->g[row] * ((answer->targets[row] == entry ? 1 : 0) - exp(capped - (double)answer->lse[row])) * (1 - tangent * tangent);
+    return (double)answer->g[row] / temperature * ((answer->targets[row] == entry ? 1 : 0) - p) * (1 - tangent * tangent);
 }
 
 /* Replaces the logits in g->derivatives by the derivatives. */

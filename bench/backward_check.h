@@ -13,9 +13,10 @@ typedef struct {
     CUdeviceptr grad_hidden, grad_weight; /* laid out as hidden and weight, which are dense */
     flp_dtype hidden_dtype, weight_dtype; /* of the gradients; weight_dtype FLP_NONE: there is no grad_weight */
     const int64_t *targets;
-    const float *g, *lse; /* [N]: the loss's derivatives by logp; the forward's lse */
-    double filter_eps;    /* the problem's grad_filter_eps */
-    double softcap;       /* the problem's; 0: none */
+    const float *g, *lse;       /* [N]: the loss's derivatives by logp; the forward's lse */
+    double filter_eps;          /* the problem's grad_filter_eps */
+    double softcap;             /* the problem's; 0: none */
+    const double *temperatures; /* [N]; NULL: 1 */
 } flp_backward_answer;
 
 /* Each is relative to || fp64 || of a row, in the root mean square over the checked rows; with a filter, to || fp64 || of all checked rows together. */

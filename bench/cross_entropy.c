@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "gradient_setting.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "regimes.h"
@@ -31,10 +32,14 @@ int flp_cross_entropy_is_bench_case(const char *text)
 
 static flp_status parse(const char *text, bench *b)
 {
+    char *const name = flp_text_duplicate(text);
     flp_linear_cross_entropy_problem given;
-    flp_status status = flp_linear_cross_entropy_problem_parse(text, &given);
+    flp_status status = name ? flp_temperature_cut(name, &b->setting.temperature) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a case");
     const flp_linear_logp_backward_problem *backward = &b->problem.backward;
 
+    if (status == FLP_OK)
+        status = flp_linear_cross_entropy_problem_parse(name, &given);
+    free(name);
     if (status == FLP_OK)
         status = flp_problem_normalize(&flp_linear_cross_entropy_operator, &given, &b->problem);
     if (status != FLP_OK)
@@ -107,6 +112,8 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
         .target = flp_gpu_pointer(setting->target),
         .ignore_index = -100,
         .flags = FLP_IGNORE_INDEX,
+        .temperature = setting->temperature.of_all,
+        .row_temperature = flp_gpu_pointer(setting->temperature.row_temperature),
         .token_weights = flp_gpu_pointer(b->token_weights),
         .loss = flp_gpu_pointer(b->loss),
         .logp = flp_gpu_pointer(setting->logp),

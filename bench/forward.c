@@ -34,6 +34,7 @@ typedef struct {
     flp_gpu_matrix hidden, weight;
     CUdeviceptr target, bias, logp, logits;
     int64_t *targets;
+    flp_temperature temperature;
     flp_context *context;
     flp_plan *plan, product; /* product: the portable path's bare product, where that is the baseline */
     flp_linear_logp_args args;
@@ -72,14 +73,16 @@ static const char *baseline_name(const flp_linear_logp_problem *problem)
     return problem->dtype == FLP_F32 ? "three cuBLAS tf32 logits products" : "cuBLAS logits product";
 }
 
-flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
+flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem, flp_temperature *temperature)
 {
     char whole[FLP_PROBLEM_TEXT_BYTES];
     flp_linear_logp_problem given;
     flp_status status;
 
     snprintf(whole, sizeof(whole), "%s%s", strncmp(text, "linear_logp:", 12) == 0 ? "" : "linear_logp:bf16:", text);
-    status = flp_linear_logp_problem_parse(whole, &given);
+    status = flp_temperature_cut(whole, temperature);
+    if (status == FLP_OK)
+        status = flp_linear_logp_problem_parse(whole, &given);
     if (status == FLP_OK)
         status = flp_problem_normalize(&flp_linear_logp_operator, &given, problem);
     if (status != FLP_OK)
@@ -124,7 +127,9 @@ static flp_status fill_inputs(forward *f)
     status = flp_gpu_kernels_fill(f->gpu, &f->kernels, &f->hidden, HIDDEN_STREAM, 1);
     if (status == FLP_OK)
         status = flp_gpu_kernels_fill(f->gpu, &f->kernels, &f->weight, WEIGHT_STREAM, 2 / sqrt((double)p->hidden));
-    return status == FLP_OK ? flp_gpu_copy_in(f->gpu, f->targets, (size_t)p->rows * sizeof(*f->targets), &f->target) : status;
+    if (status == FLP_OK)
+        status = flp_gpu_copy_in(f->gpu, f->targets, (size_t)p->rows * sizeof(*f->targets), &f->target);
+    return status == FLP_OK ? flp_temperature_make(f->gpu, p->rows, &f->temperature) : status;
 }
 
 static flp_status make_inputs(forward *f)
@@ -195,6 +200,8 @@ static flp_status make_ours(forward *f)
                                       .target = flp_gpu_pointer(f->target),
                                       .ignore_index = -100,
                                       .flags = FLP_IGNORE_INDEX,
+                                      .temperature = f->temperature.of_all,
+                                      .row_temperature = flp_gpu_pointer(f->temperature.row_temperature),
                                       .logp = flp_gpu_pointer(f->logp),
                                       .stream = f->stream };
     if (status == FLP_OK)
@@ -228,6 +235,7 @@ static flp_status make_bare_product(forward *f)
 /* *error: || logp - fp64 || / || fp64 || over `count` rows. Allowed: the promise, or what accumulating in fp32 costs where that is more. */
 static flp_status check_rows(forward *f, int count, const int64_t *rows, const float *logp, double *error)
 {
+    const flp_gpu_reference_options options = { f->problem.softcap, f->temperature.rows };
     flp_gpu_reference_row reference[CHECKED_ROWS];
     int64_t targets[CHECKED_ROWS];
     double difference = 0, size = 0, rounding = 0, allowed;
@@ -235,7 +243,7 @@ static flp_status check_rows(forward *f, int count, const int64_t *rows, const f
 
     for (int i = 0; i < count; i++)
         targets[i] = f->targets[rows[i]];
-    status = flp_gpu_reference_compute(f->gpu, &f->kernels, &f->hidden, &f->weight, f->problem.softcap, count, rows, targets, reference);
+    status = flp_gpu_reference_compute(f->gpu, &f->kernels, &f->hidden, &f->weight, &options, count, rows, targets, reference);
     if (status != FLP_OK)
         return status;
     for (int i = 0; i < count; i++) {
@@ -292,13 +300,23 @@ static json_t *pack_case(const forward *f, const char *text, double error, int c
                      "work", work(p), "regimes", regimes);
 }
 
+static flp_status format_case(const forward *f, char *text, size_t bytes)
+{
+    flp_status status = flp_linear_logp_problem_format(&f->problem, text, bytes);
+    const size_t length = status == FLP_OK ? strlen(text) : 0;
+
+    if (status == FLP_OK)
+        snprintf(text + length, bytes - length, "%s", f->temperature.ending);
+    return status;
+}
+
 static flp_status run(forward *f, const flp_forward_options *options, json_t *regimes, json_t **result)
 {
     const flp_measured ours = { launch_ours, f }, baseline = { launch_baseline, f };
-    char text[FLP_PROBLEM_TEXT_BYTES];
+    char text[FLP_PROBLEM_TEXT_BYTES + sizeof(f->temperature.ending)];
     double error = 0;
     int checked = 0;
-    flp_status status = flp_linear_logp_problem_format(&f->problem, text, sizeof(text));
+    flp_status status = format_case(f, text, sizeof(text));
 
     if (status == FLP_OK)
         status = flp_gpu_check(f->gpu, f->gpu->driver->stream_create(&f->stream, NON_BLOCKING), "cuStreamCreate");
@@ -321,15 +339,16 @@ static flp_status run(forward *f, const flp_forward_options *options, json_t *re
     return status;
 }
 
-flp_status flp_forward_run(flp_gpu *gpu, const flp_linear_logp_problem *problem, const flp_forward_options *options, json_t **result)
+flp_status flp_forward_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)
 {
-    forward f = { .gpu = gpu, .problem = *problem };
+    forward f = { .gpu = gpu };
     json_t *regimes = json_object();
-    flp_status status;
+    flp_status status = flp_forward_parse(text, &f.problem, &f.temperature);
 
     *result = NULL;
     f.problem.backend = options->backend;
-    status = regimes ? run(&f, options, regimes, result) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
+    if (status == FLP_OK)
+        status = regimes ? run(&f, options, regimes, result) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
     json_decref(regimes);
     flp_plan_destroy(f.plan);
     flp_context_destroy(f.context);
@@ -339,6 +358,7 @@ flp_status flp_forward_run(flp_gpu *gpu, const flp_linear_logp_problem *problem,
     flp_gpu_free_all(gpu);
     if (f.stream)
         gpu->driver->stream_destroy(f.stream);
+    flp_temperature_free_rows(&f.temperature);
     free(f.targets);
     return status;
 }

@@ -139,9 +139,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 /* *result: an object, or an array with an object for each baseline. */
 static flp_status run_case(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)
 {
-    flp_linear_logp_problem problem;
-    flp_status status;
-
     if (flp_backward_is_case(text))
         return flp_backward_run(gpu, text, options, result);
     if (flp_cross_entropy_is_bench_case(text))
@@ -152,8 +149,7 @@ static flp_status run_case(flp_gpu *gpu, const char *text, const flp_forward_opt
         return flp_scale_run(gpu, text, options, result);
     if (flp_weighted_sum_is_case(text))
         return flp_weighted_sum_run(gpu, text, options, result);
-    status = flp_forward_parse(text, &problem);
-    return status == FLP_OK ? flp_forward_run(gpu, &problem, options, result) : status;
+    return flp_forward_run(gpu, text, options, result);
 }
 
 static void take_result(json_t *cases, json_t *result)
@@ -331,6 +327,8 @@ int main(int argc, char **argv)
         "Inputs are random: logits of deviation 2. A problem of linear_logp_backward with a gradient filter (filterEPS) has inputs as a trained "
         "model's instead, " FLP_PEAKED_INPUTS_NAME "; upstream gradients are N(0, 1 / N^2). The results then say how many blocks were kept, and "
         "beside the errors what the filter may make of them. Rates count all products.\n"
+        "Behind a linear problem '" FLP_TEMPERATURE "NUMBER' is the temperature of all rows, and '" FLP_ROW_TEMPERATURE "' gives each row one of its "
+        "own, 0.5 to 1.5.\n"
         "A problem of scale is measured with a factor of -1 or, with '" FLP_SCALE_ONE "' behind it, of 1, which leaves its array alone.",
         0,
         0,

@@ -124,7 +124,9 @@ static flp_status fill_inputs(flp_gradient_setting *b)
         b->targets[i] = i == 0 ? b->problem.vocab - 1 : b->filter_eps > 0 ? flp_peaked_inputs_target(i, b->problem.vocab) : (i * 7919 + 13) % b->problem.vocab;
         b->g_host[i] = (float)(flp_case_random_normal(G_STREAM, (uint64_t)i) / (double)rows);
     }
-    status = flp_gpu_copy_in(b->gpu, b->targets, (size_t)rows * sizeof(*b->targets), &b->target);
+    status = flp_temperature_make(b->gpu, rows, &b->temperature);
+    if (status == FLP_OK)
+        status = flp_gpu_copy_in(b->gpu, b->targets, (size_t)rows * sizeof(*b->targets), &b->target);
     if (status == FLP_OK)
         status = flp_gpu_copy_in(b->gpu, b->g_host, (size_t)rows * sizeof(float), &b->g);
     if (status == FLP_OK)
@@ -166,6 +168,7 @@ void flp_gradient_setting_close(flp_gradient_setting *b)
     free(b->targets);
     free(b->g_host);
     free(b->lse_host);
+    flp_temperature_free_rows(&b->temperature);
 }
 
 flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_errors *errors)
@@ -184,6 +187,7 @@ flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_erro
         .lse = b->lse_host,
         .filter_eps = b->filter_eps,
         .softcap = b->problem.softcap,
+        .temperatures = b->temperature.rows,
     };
     flp_status status = flp_gpu_download(b->gpu, b->lse_host, b->lse, (size_t)b->problem.rows * sizeof(float));
 

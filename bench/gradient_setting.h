@@ -4,14 +4,16 @@
 #include "backward_check.h"
 #include "baselines.h"
 #include "fusedlogp.h"
+#include "temperature.h"
 
-/* For a problem in bf16 that cuBLAS takes, with N >= 2 and without options except a softcap or a filter. */
+/* For a problem in bf16 that cuBLAS takes, with N >= 2 and without options except a softcap, a temperature or a filter. */
 typedef struct {
     flp_gpu *gpu;
     flp_linear_logp_problem problem; /* normal */
     flp_dtype hidden_dtype;          /* of grad_hidden */
     flp_dtype weight_dtype;          /* of grad_weight; FLP_NONE: there is none */
     double filter_eps;               /* > 0: inputs of peaked_inputs.h, weight [V, D], and the check allows for what the filter passes over */
+    flp_temperature temperature;     /* as the case names it; open makes its rows */
     CUstream stream;
     flp_gpu_kernels kernels;
     flp_cublas cublas;
@@ -22,7 +24,8 @@ typedef struct {
     float *g_host, *lse_host;
 } flp_gradient_setting;
 
-/* The caller has filled in problem, hidden_dtype, weight_dtype, filter_eps and gpu, and ends with flp_gradient_setting_close, also after a failure. */
+/* The caller has filled in problem, hidden_dtype, weight_dtype, filter_eps, temperature and gpu, and ends with flp_gradient_setting_close, also after a
+ * failure. */
 flp_status flp_gradient_setting_open(flp_gradient_setting *setting);
 void flp_gradient_setting_close(flp_gradient_setting *setting);
 

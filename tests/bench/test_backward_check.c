@@ -15,6 +15,7 @@ static const double eps = 1e-2;
 static uint16_t hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], grad_hidden[ROWS * HIDDEN], grad_weight[VOCAB * HIDDEN];
 static float g[ROWS], lse[ROWS];
 static int64_t target[ROWS];
+static const double *temperatures; /* [ROWS], or NULL: 1 */
 static double dlogit[ROWS][VOCAB];
 static void *allocated[64];
 static int allocations;
@@ -113,13 +114,14 @@ static double logit(int64_t row, int64_t v)
 
 static void differentiate(int64_t row)
 {
+    const double temperature = temperatures ? temperatures[row] : 1;
     double sum = 0;
 
     for (int64_t v = 0; v < VOCAB; v++)
-        sum += exp(logit(row, v));
+        sum += exp(logit(row, v) / temperature);
     lse[row] = (float)log(sum);
     for (int64_t v = 0; v < VOCAB; v++)
-        dlogit[row][v] = (double)g[row] * ((v == target[row]) - exp(logit(row, v) - (double)lse[row]));
+        dlogit[row][v] = (double)g[row] / temperature * ((v == target[row]) - exp(logit(row, v) / temperature - (double)lse[row]));
 }
 
 /* Logits of deviation 4: most derivatives are small, and in the blocks of the second half all but the targets'. */
@@ -192,6 +194,7 @@ static flp_status check_lying(const uint16_t *of_weight, const uint16_t *its_gra
         .g = g,
         .lse = lse,
         .filter_eps = filter_eps,
+        .temperatures = temperatures,
     };
 
     memset(errors, 0, sizeof(*errors));
@@ -274,12 +277,33 @@ static void gradients_of_a_weight_by_hidden_are_the_same(void **state)
     assert_fails(FLP_INTERNAL, check_lying(turned, gradient_turned, 1, VOCAB, 0, &of_columns), "grad_weight: relative error");
 }
 
+static void gradients_of_rows_with_temperatures_pass_with_these_alone(void **state)
+{
+    static double given[ROWS], others[ROWS];
+    flp_backward_errors errors;
+
+    (void)state;
+    for (int64_t row = 0; row < ROWS; row++) {
+        given[row] = 0.5 + (double)row / ROWS;
+        others[row] = 1.25 * given[row];
+    }
+    temperatures = given;
+    for (int64_t row = 0; row < ROWS; row++)
+        differentiate(row);
+    compute_gradients(0);
+    assert_succeeds(check(0, &errors));
+    temperatures = others;
+    assert_fails(FLP_INTERNAL, check(0, &errors), "relative error");
+    temperatures = NULL;
+    assert_fails(FLP_INTERNAL, check(0, &errors), "relative error");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_problem, free_all)
     const struct CMUnitTest tests[] = {
         TEST(right_gradients_pass),         TEST(filtered_gradients_pass_with_a_filter_alone),  TEST(a_gradient_that_lacks_a_large_term_is_refused),
-        TEST(grad_weight_is_looked_at_too), TEST(gradients_of_a_weight_by_hidden_are_the_same),
+        TEST(grad_weight_is_looked_at_too), TEST(gradients_of_a_weight_by_hidden_are_the_same), TEST(gradients_of_rows_with_temperatures_pass_with_these_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,12 +11,13 @@
 static void every_case_of_the_list_is_taken(void **state)
 {
     flp_linear_logp_backward_problem problem;
+    flp_temperature temperature;
     int filtered = 0;
 
     (void)state;
     for (const char *const *name = flp_backward_cases; *name; name++) {
         assert_true(flp_backward_is_case(*name));
-        assert_succeeds(flp_backward_parse(*name, &problem));
+        assert_succeeds(flp_backward_parse(*name, &problem, &temperature));
         filtered += problem.grad_filter_eps > 0;
     }
     assert_int_equal(2, filtered);
@@ -25,10 +26,11 @@ static void every_case_of_the_list_is_taken(void **state)
 static void a_filter_is_read_as_the_problem_spells_it(void **state)
 {
     flp_linear_logp_backward_problem problem;
+    flp_temperature temperature;
     char text[256];
 
     (void)state;
-    assert_succeeds(flp_backward_parse(CASE ":budget272629760:filter3e-08:forward", &problem));
+    assert_succeeds(flp_backward_parse(CASE ":budget272629760:filter3e-08:forward", &problem, &temperature));
     assert_true(problem.grad_filter_eps == 3e-08);
     assert_int_equal(1, problem.with_forward);
     assert_int_equal(272629760, problem.memory_budget);
@@ -58,16 +60,17 @@ static void what_the_baselines_do_not_have_is_refused(void **state)
         "linear_logp_backward:bf16:n0:d4096:v128256:gh_bf16:gw_bf16",
     };
     flp_linear_logp_backward_problem problem;
+    flp_temperature temperature;
 
     (void)state;
-    assert_succeeds(flp_backward_parse(SIZES ":gh_bf16:forward", &problem));
-    assert_succeeds(flp_backward_parse(SIZES ":gh_f32:gw_bf16", &problem));
-    assert_succeeds(flp_backward_parse(SIZES ":softcap30:gh_bf16:gw_bf16", &problem));
-    assert_succeeds(flp_backward_parse(SIZES ":dv:gh_bf16:gw_bf16:forward", &problem));
+    assert_succeeds(flp_backward_parse(SIZES ":gh_bf16:forward", &problem, &temperature));
+    assert_succeeds(flp_backward_parse(SIZES ":gh_f32:gw_bf16", &problem, &temperature));
+    assert_succeeds(flp_backward_parse(SIZES ":softcap30:gh_bf16:gw_bf16", &problem, &temperature));
+    assert_succeeds(flp_backward_parse(SIZES ":dv:gh_bf16:gw_bf16:forward", &problem, &temperature));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(cases[i], &problem), cases[i]);
-    assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(CASE ":filter-1", &problem), "filter");
-    assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(CASE ":filterx", &problem), "filter");
+        assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(cases[i], &problem, &temperature), cases[i]);
+    assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(CASE ":filter-1", &problem, &temperature), "filter");
+    assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(CASE ":filterx", &problem, &temperature), "filter");
 }
 
 static const flp_backward_errors errors = { .hidden = { .relative = 0.1, .rounding = 0.002, .bound = 50 },

@@ -6,10 +6,13 @@
 
 #include "base/status.h"
 
-static void soften(double *logits, int64_t vocab, double softcap)
+/* softcap: 0 or > 0. */
+static void soften(double *logits, int64_t vocab, double softcap, double temperature)
 {
     for (int64_t v = 0; softcap > 0 && v < vocab; v++)
         logits[v] = softcap * tanh(logits[v] / softcap);
+    for (int64_t v = 0; v < vocab; v++)
+        logits[v] /= temperature;
 }
 
 static flp_gpu_reference_row finish_row(const double *logits, int64_t vocab, int64_t hidden_size, int64_t target)
@@ -30,8 +33,8 @@ static flp_gpu_reference_row finish_row(const double *logits, int64_t vocab, int
     return row;
 }
 
-static flp_status finish_rows(const flp_gpu *gpu, CUdeviceptr logits, int64_t vocab, int64_t hidden_size, double softcap, int count, const int64_t *targets,
-                              flp_gpu_reference_row *reference)
+static flp_status finish_rows(const flp_gpu *gpu, CUdeviceptr logits, int64_t vocab, int64_t hidden_size, const flp_gpu_reference_options *options, int count,
+                              const int64_t *rows, const int64_t *targets, flp_gpu_reference_row *reference)
 {
     const size_t row_bytes = (size_t)vocab * sizeof(double);
     double *row = malloc(row_bytes);
@@ -41,15 +44,16 @@ static flp_status finish_rows(const flp_gpu *gpu, CUdeviceptr logits, int64_t vo
         status = flp_gpu_download(gpu, row, logits + (size_t)i * row_bytes, row_bytes);
         if (status != FLP_OK)
             break;
-        soften(row, vocab, softcap);
+        soften(row, vocab, options->softcap, options->temperatures ? options->temperatures[rows[i]] : 1);
         reference[i] = finish_row(row, vocab, hidden_size, targets[i]);
     }
     free(row);
     return status;
 }
 
-flp_status flp_gpu_reference_compute(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, double softcap,
-                                     int count, const int64_t *rows, const int64_t *targets, flp_gpu_reference_row *reference)
+flp_status flp_gpu_reference_compute(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight,
+                                     const flp_gpu_reference_options *options, int count, const int64_t *rows, const int64_t *targets,
+                                     flp_gpu_reference_row *reference)
 {
     CUdeviceptr row_index, logits;
     flp_status status = flp_gpu_copy_in(gpu, rows, (size_t)count * sizeof(*rows), &row_index);
@@ -58,5 +62,5 @@ flp_status flp_gpu_reference_compute(flp_gpu *gpu, const flp_gpu_kernels *kernel
         status = flp_gpu_allocate(gpu, (size_t)count * (size_t)weight->rows * sizeof(double), &logits);
     if (status == FLP_OK)
         status = flp_gpu_kernels_logits(gpu, kernels, hidden, weight, row_index, count, logits);
-    return status == FLP_OK ? finish_rows(gpu, logits, weight->rows, hidden->columns, softcap, count, targets, reference) : status;
+    return status == FLP_OK ? finish_rows(gpu, logits, weight->rows, hidden->columns, options, count, rows, targets, reference) : status;
 }

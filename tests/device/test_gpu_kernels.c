@@ -76,7 +76,7 @@ static void expect_reference(flp_dtype dtype, int turned)
     weight = (turned ? flp_gpu_matrix_turned : flp_gpu_matrix_rows)(data[1], dtype, VOCAB, COLUMNS);
     assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &hidden, 6, 1));
     assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &weight, 7, 0.3));
-    assert_succeeds(flp_gpu_reference_compute(gpu, &flp_device_test.kernels, &hidden, &weight, 0, 3, rows, targets, got));
+    assert_succeeds(flp_gpu_reference_compute(gpu, &flp_device_test.kernels, &hidden, &weight, &(flp_gpu_reference_options){ 0 }, 3, rows, targets, got));
     for (int i = 0; i < 3; i++)
         all_targets[rows[i]] = targets[i];
     compute_on_host(&problem, &hidden, &weight, all_targets, &want);

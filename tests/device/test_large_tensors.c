@@ -185,7 +185,8 @@ static void a_large_shape_is_right(void **state)
     weight = make_matrix(p, p->vocab, p->weight_stride, p->weight_layout == FLP_HIDDEN_VOCAB, WEIGHT_STREAM, 2 / sqrt((double)p->hidden));
     execute(s, &hidden, &weight, targets, &got);
     check_all_written(p, &got);
-    assert_succeeds(flp_gpu_reference_compute(gpu(), &flp_device_test.kernels, &hidden, &weight, 0, CHECKED, rows, chosen_targets, reference));
+    assert_succeeds(flp_gpu_reference_compute(gpu(), &flp_device_test.kernels, &hidden, &weight, &(flp_gpu_reference_options){ 0 }, CHECKED, rows,
+                                              chosen_targets, reference));
     check_rows(s, rows, reference, &got);
     free(got.logp);
     free(got.lse);
