@@ -8,7 +8,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_bia
     constexpr int warps = Config::threads / 32;
     extern __shared__ __align__(16) u8 dynamic_shared[];
     auto &part = *(float(*)[warps][FLP_BIAS_COLUMNS])dynamic_shared;
-    static_assert(sizeof(part) == Config::shared_bytes, "gen/kernels/linear_logp_backward_bias.lua disagrees");
+    static_assert(sizeof(part) == Config::shared_bytes, "gen/kernels/helpers.lua disagrees");
     wait_for_previous_kernel();
     allow_next_kernel();
     int column = column_at(blockIdx.x * FLP_BIAS_COLUMNS, lane_index()), rows = counted(params.row_count, params.rows);

@@ -66,7 +66,6 @@ template <class Config> struct BackwardRows {
     };
 
     __device__ __forceinline__ Normaliser normaliser(int at, int i) const {
-        constexpr float log2_e = 1.4426950408889634f;
         if (params.is_handed_over) return {params.gradient[at].offset, params.gradient[at].prob_coefficient, params.gradient[at].target_coefficient, true};
         float lse = params.lse[i], offset = rintf(finite_product(lse, log2_e));
         return {offset, is_large(offset) ? 0 : fmaf(lse, log2_e, -offset), params.logp ? params.logp[i] : 0, params.logp != nullptr};
@@ -204,7 +203,7 @@ template <class Config> struct BackwardRowsShared {
 template <class Config> __device__ __forceinline__ void linear_logp_backward_rows(const BackwardRowsParams &params) {
     extern __shared__ __align__(16) u8 dynamic_shared[];
     auto &shared = *(BackwardRowsShared<Config> *)dynamic_shared;
-    static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/linear_logp_backward_rows.lua disagrees");
+    static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/helpers.lua disagrees");
     wait_for_previous_kernel();
     allow_next_kernel();
     BackwardRows<Config> rows = {params};

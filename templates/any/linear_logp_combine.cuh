@@ -89,7 +89,7 @@ struct RowTotal {
 };
 
 __device__ __forceinline__ RowTotal total_of(TargetLogit target, const MergedRow &others) {
-    constexpr float log2_e = 1.4426950408889634f, far = 16777216.0f; // 2^24: beyond it 1 + r is r
+    constexpr float far = 16777216.0f; // 2^24: beyond it 1 + r is r
     RowTotal row;
     float ratio = ratio_to(target, others), log2_sum = log2f(others.sum), change = target.whole - others.k;
     bool leads = ratio <= 1;

@@ -146,7 +146,7 @@ template <class Config> __device__ __forceinline__ float team_sum(SharedStorage<
 template <class Config, bool is_aligned> __device__ __forceinline__ void add_rows(const WeightedSumParams &params) {
     extern __shared__ __align__(16) u8 dynamic_shared[];
     auto &shared = *(SharedStorage<Config> *)dynamic_shared;
-    static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/kernels/weighted_sum.lua disagrees");
     constexpr int teams = TeamRows<Config>::teams;
     TeamRows<Config> rows(params);
     int round = 0;

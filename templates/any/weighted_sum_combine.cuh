@@ -26,7 +26,7 @@ template <class Config> __device__ __forceinline__ float add_tiles(const Weighte
 template <class Config> __device__ __forceinline__ void weighted_sum_combine(const WeightedSumCombineParams &params) {
     extern __shared__ __align__(16) u8 dynamic_shared[];
     auto &shared = *(SharedStorage<Config> *)dynamic_shared;
-    static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/kernels/helpers.lua disagrees");
     int column = blockIdx.x * FLP_WEIGHTED_SUM_COMBINE_COLUMNS + lane_index();
     wait_for_previous_kernel();
     shared.sums[threadIdx.x / 32][lane_index()] = add_tiles<Config>(params, column);

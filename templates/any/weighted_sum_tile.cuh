@@ -92,7 +92,7 @@ template <class Config> struct TileColumns {
 template <class Config> __device__ __forceinline__ void weighted_sum_tile(const WeightedSumTileParams &params) {
     extern __shared__ __align__(16) u8 dynamic_shared[];
     auto &shared = *(SharedStorage<Config> *)dynamic_shared;
-    static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/kernels/weighted_sum_tile.lua disagrees");
     using Columns = TileColumns<Config>;
     int vectors = ceil_div(params.columns, Columns::elements);
     ColumnBlock<Config> block(vectors, params.slab, params.slabs, params.lanes);

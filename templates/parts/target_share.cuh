@@ -3,8 +3,6 @@
 // With r = (sum of the others' terms) / (the target's term), the target's log-probability is -log1p(r): nothing cancels, however likely the target is. The
 // same ratio gives the row's entropy. KEEP IN STEP: target's share (runtime/cpu/target_share.h)
 // Config: none
-constexpr float log2_e = 1.4426950408889634f;
-
 struct TargetShare {
     float ratio; // of the two, the target's term and the others' sum: the smaller divided by the larger
     float log2_r;

@@ -12,7 +12,7 @@ struct alignas(64) TensorMap {
 };
 
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
-constexpr float ln_2 = 0.6931471805599453f;
+constexpr float ln_2 = 0.6931471805599453f, log2_e = 1.4426950408889634f;
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (int)(((u32)a + (u32)b - 1) / (u32)b); }
 
