@@ -320,7 +320,8 @@ int main(int argc, char **argv)
         parse,
         "\njit\ndispatch\nplot RESULTS.json OUT.svg",
         "Measures each operator beside its baselines in interleaved pairs, linear_logp and its backward beside cuBLAS's bare products (N <= 64: one "
-        "read of the weight; fp32: three cuBLAS products in tf32; --backend portable: a bare mma.sync product with the forward's tile), the others beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU. "
+        "read of the weight; fp32: three cuBLAS products in tf32; --backend portable: a bare mma.sync product with the forward's tile), the others "
+        "beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU. "
         "dispatch: finding and calling a known problem.\v"
         "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back. solo: each operation "
         "alone, back to back, with its joules by NVML's energy counter beside its time.\n"

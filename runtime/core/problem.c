@@ -82,6 +82,11 @@ static int allows(const flp_field *field, int value)
     return (unsigned)value < 8 && field->allowed >> value & 1;
 }
 
+static int may_be_empty(const flp_field *field, const char *normal)
+{
+    return field->empty_at > 0 && flp_problem_int64(normal, field->empty_at) > 0;
+}
+
 static flp_status fill_choice(const flp_field *field, char *normal)
 {
     const int value = choice_of(field, normal);
@@ -136,7 +141,7 @@ static flp_status fill_field(const flp_field *field, char *normal)
     case FLP_FIELD_DTYPE:
         return fill_choice(field, normal);
     case FLP_FIELD_SIZE:
-        return flp_problem_check_range(field->name, flp_problem_int64(normal, field->at), field->low, field->high);
+        return flp_problem_check_range(field->name, flp_problem_int64(normal, field->at), may_be_empty(field, normal) ? 0 : field->low, field->high);
     case FLP_FIELD_STRIDE:
         return fill_stride(field, normal);
     case FLP_FIELD_ALIGNMENT:

@@ -60,6 +60,7 @@ typedef struct {
     const char *prefix, *value_name;    /* the other kinds: e.g. "hs", and "stride" for messages; prefix NULL: the field is not written */
     const char *wanted;                 /* CHOICE, DTYPE, NUMBER: what is acceptable, for messages */
     int64_t low, high;                  /* SIZE */
+    int empty_at;                       /* SIZE: it may also be 0 where the count there is above 0; 0: there is none */
     double least, most;                 /* NUMBER */
 } flp_field;
 

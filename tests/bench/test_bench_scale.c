@@ -4,17 +4,13 @@
 #include <stdio.h>
 
 #include "cpu/convert.h"
+#include "fake_gpu.h"
 #include "params/scale.h"
 #include "runtime/assertions.h"
-#include "runtime/fake_call.h"
-#include "runtime/fake_driver.h"
 
 enum { ROWS = 100, COLUMNS = 256, COUNT = ROWS * COLUMNS };
 
 static const flp_forward_options options = { .measure = { .repeats = 3 }, .regimes = 1 << FLP_BURST | 1 << FLP_SUSTAINED };
-static flp_gpu gpu;
-static flp_context *context;
-static json_t *result;
 static int copies, calls, spoils;
 static float last_factor;
 static uintptr_t x_address;
@@ -57,31 +53,19 @@ static void on_launch(const fake_launch *launch)
 static int start(void **state)
 {
     (void)state;
-    context = fake_call_start(0);
-    fake_driver.on_launch = on_launch;
+    fake_gpu_start(on_launch);
     copies = calls = spoils = 0;
-    assert_succeeds(flp_driver_get(&gpu.driver));
-    gpu.facts.compute_capability = 90;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    json_decref(result);
-    result = NULL;
-    flp_context_destroy(context);
     return 0;
 }
 
 static flp_status run(const char *text)
 {
-    return flp_scale_run(&gpu, text, &options, &result);
+    return flp_scale_run(&fake_gpu, text, &options, &fake_gpu_result);
 }
 
 static void assert_number(const char *name, double wanted)
 {
-    assert_true(json_number_value(json_object_get(result, name)) == wanted);
+    assert_true(json_number_value(json_object_get(fake_gpu_result, name)) == wanted);
 }
 
 /* ---- the tests */
@@ -94,8 +78,8 @@ static void a_factor_is_timed_beside_as_many_copies(void **state)
     assert_number("work", COUNT * sizeof(uint16_t) * 2e-12);
     assert_true(last_factor == -1 && copies > 0);
     assert_int_equal(calls, copies + 3); /* the checked ones */
-    assert_true(json_number_value(json_object_get(result, "relative_error")) > 0);
-    assert_int_equal(2, json_object_size(json_object_get(result, "regimes")));
+    assert_true(json_number_value(json_object_get(fake_gpu_result, "relative_error")) > 0);
+    assert_int_equal(2, json_object_size(json_object_get(fake_gpu_result, "regimes")));
 }
 
 static void a_case_of_one_has_factor_1(void **state)
@@ -105,7 +89,7 @@ static void a_case_of_one_has_factor_1(void **state)
     assert_number("factor", 1);
     assert_number("relative_error", 0);
     assert_true(last_factor == 1 && copies > 0);
-    assert_string_equal("scale:bf16:n100:d256" FLP_SCALE_ONE, json_string_value(json_object_get(result, "problem")));
+    assert_string_equal("scale:bf16:n100:d256" FLP_SCALE_ONE, json_string_value(json_object_get(fake_gpu_result, "problem")));
 }
 
 static void x_is_aligned_to_no_more_than_the_case_says(void **state)
@@ -113,7 +97,7 @@ static void x_is_aligned_to_no_more_than_the_case_says(void **state)
     (void)state;
     assert_succeeds(run("scale:bf16:n100:d256:align2"));
     assert_int_equal(2, x_address % 16);
-    json_decref(result);
+    json_decref(fake_gpu_result);
     assert_succeeds(run("scale:bf16:n100:d256"));
     assert_int_equal(0, x_address % 16);
 }
@@ -152,7 +136,7 @@ static void the_usual_cases_are_problems(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, fake_gpu_stop)
     const struct CMUnitTest tests[] = {
         TEST(a_factor_is_timed_beside_as_many_copies),    TEST(a_case_of_one_has_factor_1),
         TEST(x_is_aligned_to_no_more_than_the_case_says), TEST(a_wrong_bit_is_refused),

@@ -8,11 +8,10 @@
 #include "baselines.h"
 #include "cross_entropy.h"
 #include "device/gpu_reference.h"
+#include "fake_gpu.h"
 #include "params/linear_logp.h"
 #include "params/linear_logp_backward.h"
 #include "runtime/assertions.h"
-#include "runtime/fake_call.h"
-#include "runtime/fake_driver.h"
 
 enum { ROWS = 512 };
 
@@ -24,9 +23,6 @@ enum { ROWS = 512 };
 #define ROOM ":budget268435456" /* for all saved exponentials */
 
 static const flp_forward_options options = { .measure = { .repeats = 2 }, .regimes = 1 << FLP_BURST };
-static flp_gpu gpu;
-static flp_context *context;
-static json_t *result; /* an object, or an array of them */
 static int logits, hidden_gradients, weight_gradients;
 static float forward_scale, backward_scale;
 static double checked_temperature; /* of the last row; 0: it was not checked with any */
@@ -123,38 +119,27 @@ static void on_launch(const fake_launch *launch)
 static int start(void **state)
 {
     (void)state;
-    context = fake_call_start(0);
-    fake_driver.on_launch = on_launch;
-    forward_scale = backward_scale = 0;
+    fake_gpu_start(on_launch);
     logits = hidden_gradients = weight_gradients = 0;
+    forward_scale = backward_scale = 0;
     checked_temperature = launched_temperature = 0;
-    assert_succeeds(flp_driver_get(&gpu.driver));
-    gpu.facts.compute_capability = 90;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    json_decref(result);
-    result = NULL;
-    flp_context_destroy(context);
     return 0;
 }
 
 static flp_status run(const char *text)
 {
-    json_decref(result);
-    result = NULL;
+    json_decref(fake_gpu_result);
+    fake_gpu_result = NULL;
     if (flp_backward_is_case(text))
-        return flp_backward_run(&gpu, text, &options, &result);
-    return flp_cross_entropy_is_bench_case(text) ? flp_cross_entropy_bench_run(&gpu, text, &options, &result) : flp_forward_run(&gpu, text, &options, &result);
+        return flp_backward_run(&fake_gpu, text, &options, &fake_gpu_result);
+    return flp_cross_entropy_is_bench_case(text) ? flp_cross_entropy_bench_run(&fake_gpu, text, &options, &fake_gpu_result)
+                                                 : flp_forward_run(&fake_gpu, text, &options, &fake_gpu_result);
 }
 
 /* The results' part i. */
 static const json_t *part(size_t i)
 {
-    return json_is_array(result) ? json_array_get(result, i) : result;
+    return json_is_array(fake_gpu_result) ? json_array_get(fake_gpu_result, i) : fake_gpu_result;
 }
 
 static const char *text_of(size_t i, const char *name)
@@ -188,7 +173,7 @@ static void every_kind_of_step_is_measured(void **state)
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         logits = hidden_gradients = weight_gradients = 0;
         assert_succeeds(run(steps[i].text));
-        assert_int_equal(steps[i].parts, json_is_array(result) ? json_array_size(result) : 1);
+        assert_int_equal(steps[i].parts, json_is_array(fake_gpu_result) ? json_array_size(fake_gpu_result) : 1);
         for (size_t j = 0; j < steps[i].parts; j++) {
             assert_true(strncmp(text_of(j, "kernel"), steps[i].kernel, strlen(steps[i].kernel)) == 0);
             assert_contains(text_of(j, "product"), "matrix_product.");
@@ -257,7 +242,7 @@ static void other_temperatures_are_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, fake_gpu_stop)
     const struct CMUnitTest tests[] = {
         TEST(every_kind_of_step_is_measured),        TEST(all_rows_have_the_temperature_of_the_case),
         TEST(each_row_has_a_temperature_of_its_own), TEST(without_one_there_is_none),

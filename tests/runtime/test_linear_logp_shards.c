@@ -190,6 +190,7 @@ static void a_shard_lies_in_its_vocabulary(void **state)
         { 100, -1, 200, "vocab_first: got -1, wanted 0 .. 100" },
         { 100, 101, 200, "vocab_first: got 101, wanted 0 .. 100" },
         { 201, 0, 200, "vocab: got 201, wanted 0 .. 200" },
+        { -1, 0, 200, "vocab: got -1, wanted 0 .. 2147483647" },
         { 100, 0, -1, "vocab_total: got -1, wanted 0 .. 2147483647" },
         { 100, 0, INT64_C(1) << 31, "vocab_total: got 2147483648, wanted 0 .. 2147483647" },
         { 100, 5, 0, "vocab_first: got 5 with vocab_total 0, wanted 0" },

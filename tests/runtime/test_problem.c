@@ -209,7 +209,8 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED(problem.hidden = 0, "hidden: got 0, wanted 1 .. 2147483647");
     REFUSED(problem.hidden = INT64_C(1) << 31, "hidden: got 2147483648");
     REFUSED(problem.vocab = 0, "vocab: got 0, wanted 1 .. 2147483647");
-    REFUSED(problem.vocab = INT64_C(1) << 31, "vocab: got 2147483648");
+    REFUSED(problem.vocab = -1, "vocab: got -1, wanted 1 .. 2147483647");
+    REFUSED(problem.vocab = INT64_C(1) << 31, "vocab: got 2147483648, wanted 1 .. 2147483647");
     REFUSED(problem.weight_layout = (flp_weight_layout)2, "weight_layout: got 2, wanted FLP_VOCAB_HIDDEN");
     REFUSED(problem.hidden_stride = 2047, "hidden_stride: got 2047, wanted 0 or at least the row's 2048 elements");
     REFUSED(problem.hidden_stride = -1, "hidden_stride: got -1");

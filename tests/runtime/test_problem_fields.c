@@ -54,7 +54,7 @@ static void append_field(const flp_operator *op, const flp_field *field, flp_tex
 {
     flp_text_append(text, "    { name = \"%s\", kind = \"%s\", prefix = \"%s\"", field->name, kinds[field->kind], field->prefix);
     if (field->kind == FLP_FIELD_SIZE)
-        flp_text_append(text, ", low = %d", (int)field->low);
+        flp_text_append(text, ", low = %d", (int)(field->empty_at > 0 ? 0 : field->low));
     if (field->kind == FLP_FIELD_STRIDE)
         append_stride(op, field, text);
     if (field->kind == FLP_FIELD_ALIGNMENT)

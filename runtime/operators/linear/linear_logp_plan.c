@@ -18,7 +18,7 @@ const flp_field flp_linear_logp_field_inputs[] = {
     { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
     FLP_FIELD_ROWS(AT(rows)),
     FLP_FIELD_EXTENT("hidden", AT(hidden), "d"),
-    { "vocab", FLP_FIELD_SIZE, AT(vocab), .prefix = "v", .value_name = "vocab", .low = 0, .high = INT32_MAX },
+    { "vocab", FLP_FIELD_SIZE, AT(vocab), .prefix = "v", .value_name = "vocab", .low = 1, .high = INT32_MAX, .empty_at = AT(vocab_total) },
     { "weight_layout", FLP_FIELD_CHOICE, AT(weight_layout), .words = { [FLP_HIDDEN_VOCAB] = "dv" },
       .allowed = FLP_FIELD_ALLOWS(FLP_VOCAB_HIDDEN) | FLP_FIELD_ALLOWS(FLP_HIDDEN_VOCAB), .wanted = "FLP_VOCAB_HIDDEN or FLP_HIDDEN_VOCAB" },
     { "hidden_stride", FLP_FIELD_STRIDE, AT(hidden_stride), .prefix = "hs", .value_name = "stride", .rows_at = AT(rows), .columns_at = AT(hidden) },
@@ -48,14 +48,12 @@ static flp_status check_shard(const flp_linear_logp_problem *problem)
 {
     flp_status status = flp_problem_check_range("vocab_total", problem->vocab_total, 0, INT32_MAX);
 
-    if (status == FLP_OK && problem->vocab_total > 0)
-        status = flp_problem_check_range("vocab", problem->vocab, 0, problem->vocab_total);
-    if (status != FLP_OK || problem->vocab_total > 0)
-        return status != FLP_OK ? status : flp_problem_check_range("vocab_first", problem->vocab_first, 0, problem->vocab_total - problem->vocab);
-    status = flp_problem_check_range("vocab", problem->vocab, 1, INT32_MAX);
-    if (status != FLP_OK || problem->vocab_first == 0)
+    if (status == FLP_OK && problem->vocab_total == 0 && problem->vocab_first != 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "vocab_first: got %" PRId64 " with vocab_total 0, wanted 0: the problem is no shard", problem->vocab_first);
+    if (status != FLP_OK || problem->vocab_total == 0)
         return status;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "vocab_first: got %" PRId64 " with vocab_total 0, wanted 0: the problem is no shard", problem->vocab_first);
+    status = flp_problem_check_range("vocab", problem->vocab, 0, problem->vocab_total);
+    return status == FLP_OK ? flp_problem_check_range("vocab_first", problem->vocab_first, 0, problem->vocab_total - problem->vocab) : status;
 }
 
 flp_status flp_linear_logp_problem_check(void *normal)
