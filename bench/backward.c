@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "base/text.h"
 #include "filter_outcome.h"
 #include "gradient_setting.h"
 #include "operators/linear/linear_logp_backward_plan.h"
@@ -44,9 +43,9 @@ int flp_backward_is_case(const char *text)
 
 flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem *problem, flp_temperature *temperature)
 {
-    char *const name = flp_text_duplicate(text);
+    char *name;
     flp_linear_logp_backward_problem given;
-    flp_status status = name ? flp_temperature_cut(name, temperature) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a case");
+    flp_status status = flp_temperature_cut(text, temperature, &name);
 
     if (status == FLP_OK)
         status = flp_linear_logp_backward_problem_parse(name, &given);
@@ -58,8 +57,7 @@ flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem
     if (!flp_gradient_setting_takes(&problem->forward) || (problem->grad_hidden != FLP_BF16 && problem->grad_hidden != FLP_F32) ||
         (problem->grad_weight != FLP_BF16 && problem->grad_weight != FLP_NONE) || problem->grad_bias != FLP_NONE || problem->accumulate || problem->g_lse ||
         problem->g_entropy ||
-        (problem->grad_filter_eps > 0 &&
-         (problem->forward.softcap > 0 || problem->forward.weight_layout == FLP_HIDDEN_VOCAB || temperature->by_row || temperature->of_all > 0)))
+        (problem->grad_filter_eps > 0 && (problem->forward.softcap > 0 || problem->forward.weight_layout == FLP_HIDDEN_VOCAB || temperature->ending[0])))
         return flp_status_fail(FLP_BAD_ARGUMENT,
                                "case %s: wanted bf16, rows, weight without gaps, in rows of a multiple of 8, as is D, grad_hidden in bf16 or f32, grad_weight "
                                "in bf16 or none, no options but budget, forward and either a filter, with weight [V, D], or a softcap and a temperature",

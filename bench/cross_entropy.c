@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "base/text.h"
 #include "gradient_setting.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "regimes.h"
@@ -32,9 +31,9 @@ int flp_cross_entropy_is_bench_case(const char *text)
 
 static flp_status parse(const char *text, bench *b)
 {
-    char *const name = flp_text_duplicate(text);
+    char *name;
     flp_linear_cross_entropy_problem given;
-    flp_status status = name ? flp_temperature_cut(name, &b->setting.temperature) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a case");
+    flp_status status = flp_temperature_cut(text, &b->setting.temperature, &name);
     const flp_linear_logp_backward_problem *backward = &b->problem.backward;
 
     if (status == FLP_OK)

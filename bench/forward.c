@@ -75,14 +75,15 @@ static const char *baseline_name(const flp_linear_logp_problem *problem)
 
 flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem, flp_temperature *temperature)
 {
-    char whole[FLP_PROBLEM_TEXT_BYTES];
+    char whole[FLP_PROBLEM_TEXT_BYTES], *name;
     flp_linear_logp_problem given;
     flp_status status;
 
     snprintf(whole, sizeof(whole), "%s%s", strncmp(text, "linear_logp:", 12) == 0 ? "" : "linear_logp:bf16:", text);
-    status = flp_temperature_cut(whole, temperature);
+    status = flp_temperature_cut(whole, temperature, &name);
     if (status == FLP_OK)
-        status = flp_linear_logp_problem_parse(whole, &given);
+        status = flp_linear_logp_problem_parse(name, &given);
+    free(name);
     if (status == FLP_OK)
         status = flp_problem_normalize(&flp_linear_logp_operator, &given, problem);
     if (status != FLP_OK)

@@ -7,30 +7,37 @@
 
 #include "base/number.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "cases.h"
+#include "params/types.h"
 
-enum { MOST_LETTERS = 30, TEMPERATURE_STREAM = 35, LEAST_EXPONENT = -64, MOST_EXPONENT = 64 };
+enum { MOST_LETTERS = 30, TEMPERATURE_STREAM = 35 };
 
-flp_status flp_temperature_cut(char *text, flp_temperature *temperature)
+static flp_status read_ending(const char *part, flp_temperature *temperature)
 {
-    char *const part = strrchr(text, ':');
-    const size_t word = strlen(FLP_TEMPERATURE);
-    double value;
+    const char *number = part + strlen(FLP_TEMPERATURE);
+
+    if (strcmp(part, FLP_ROW_TEMPERATURE) == 0)
+        temperature->by_row = 1;
+    else if (strlen(number) > MOST_LETTERS || !flp_number_parse(number, &temperature->of_all) ||
+             !(temperature->of_all >= FLP_LEAST_TEMPERATURE && temperature->of_all <= FLP_MOST_TEMPERATURE))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got \"%s\", wanted 2^-64 .. 2^64", number);
+    strcpy(temperature->ending, part);
+    return FLP_OK;
+}
+
+flp_status flp_temperature_cut(const char *text, flp_temperature *temperature, char **problem)
+{
+    char *const copy = flp_text_duplicate(text), *const part = copy ? strrchr(copy, ':') : NULL;
+    flp_status status = copy ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a case");
 
     *temperature = (flp_temperature){ 0 };
-    if (part && strcmp(part, FLP_ROW_TEMPERATURE) == 0) {
-        temperature->by_row = 1;
-    } else if (part && strncmp(part, FLP_TEMPERATURE, word) == 0) {
-        if (strlen(part + word) > MOST_LETTERS || !flp_number_parse(part + word, &value) ||
-            !(value >= ldexp(1, LEAST_EXPONENT) && value <= ldexp(1, MOST_EXPONENT)))
-            return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: temperature: got \"%s\", wanted 2^-64 .. 2^64", text, part + word);
-        temperature->of_all = value;
-    } else {
-        return FLP_OK;
+    if (part && (strncmp(part, FLP_TEMPERATURE, strlen(FLP_TEMPERATURE)) == 0 || strcmp(part, FLP_ROW_TEMPERATURE) == 0)) {
+        status = read_ending(part, temperature);
+        *part = 0;
     }
-    strcpy(temperature->ending, part);
-    *part = 0;
-    return FLP_OK;
+    *problem = copy;
+    return status;
 }
 
 static flp_status copy_rows(flp_gpu *gpu, int64_t rows, flp_temperature *temperature)
@@ -50,7 +57,7 @@ static flp_status copy_rows(flp_gpu *gpu, int64_t rows, flp_temperature *tempera
 
 flp_status flp_temperature_make(flp_gpu *gpu, int64_t rows, flp_temperature *temperature)
 {
-    if (!temperature->by_row && temperature->of_all == 0)
+    if (!temperature->ending[0])
         return FLP_OK;
     temperature->rows = malloc((size_t)rows * sizeof(*temperature->rows));
     if (!temperature->rows)

@@ -15,8 +15,9 @@ typedef struct {
     CUdeviceptr row_temperature; /* [N] f32 on the device with by_row; else 0 */
 } flp_temperature;
 
-/* Cuts the temperature off the end of text, if there is one. FLP_BAD_ARGUMENT: it is no number from 2^-64 to 2^64 of at most 30 letters. */
-flp_status flp_temperature_cut(char *text, flp_temperature *temperature);
+/* Reads the temperature at the end of text, if there is one. *problem: the text before it, freed by the caller, also after a failure. FLP_BAD_ARGUMENT: it is
+ * no number from 2^-64 to 2^64 of at most 30 letters. */
+flp_status flp_temperature_cut(const char *text, flp_temperature *temperature, char **problem);
 
 /* Makes the rows' temperatures, 0.5 to 1.5 with by_row. free_rows: also after a failure; the device's array is freed with the gpu's others. */
 flp_status flp_temperature_make(flp_gpu *gpu, int64_t rows, flp_temperature *temperature);
