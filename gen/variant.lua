@@ -55,6 +55,7 @@ variant.operators = {
   linear_logp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" },
                   optional = { "wg", "dv", "bias", "softcap", "argmax", "entropy", "logit_sum", "classes", "vec", "exact", "packed" } },
   linear_logp_save_exp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" }, optional = { "wg", "dv", "bias", "entropy", "vec" } },
+  linear_logp_offsets = { required = { "dtype", "d", "bm", "bv", "cluster", "stages" }, optional = { "dv", "bias" } },
   linear_logp_grad_logits = { required = { "dtype", "d", "bm", "bv", "cluster", "stages" },
                               optional = { "wg", "dv", "bias", "softcap", "entropy", "logit_sum", "classes", "vec", "exact", "filter" } },
   linear_logp_backward_filter = { required = {}, optional = {} },

@@ -131,6 +131,11 @@ function config.computes_statistics(spec)
     .. "offset k%s, and the target's logit; %s"):format(spec.bv, spec.s, #more > 0 and ", " .. table.concat(more, ", ") or "", logits(spec))
 end
 
+function config.computes_offsets(spec)
+  return ("of each row the integer offset k, the rounded maximum of z log2(e) / temperature over the vocabulary's first %d entries; %s"):format(
+    spec.bv, logits(spec))
+end
+
 function config.computes_grad_logits(spec)
   return "out[N, columns], the derivatives of the loss by the logits of a chunk of the vocabulary, whose targets' stay apart in fp32; " .. logits(spec)
 end

@@ -43,6 +43,11 @@ linear_logp.portable_tiles = {
   { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
 }
 
+-- linear_logp_save_exp finds its rows' offsets by a launch of its own tile, which with few rows is one block that computes while all others wait. Up to so many
+-- rows a kernel with the columns that decide on them takes its place: bench/results/NOTES.md. With more rows both take less than 0.5 % of a step.
+local most_rows_with_offsets_apart = 2048
+local offsets_tile = { bm = 64, bv = 64, cluster = 1, stages = 8 }
+
 -- The number of big splits of the vocabulary: the number of multiprocessors of an H100 or H200, and of an A100. Other GPUs use the same numbers, so that a row
 -- has the same bits there.
 local hopper_splits, portable_splits = 132, 108
@@ -82,6 +87,13 @@ function linear_logp.turn_group(p, tile)
   return (row_groups + parts - 1) // parts
 end
 
+-- The kernel that finds the rows' offsets of saved exponentials, on sm_90a.
+local function offsets_spec(p, arch_name)
+  local tile = offsets_tile
+  return { role = "offsets", operator = "linear_logp_offsets", dtype = p.dtype, d = p.d, bm = tile.bm, bv = tile.bv, cluster = tile.cluster,
+           stages = tile.stages, dv = p.dv, bias = p.bias_dtype, arch = arch_name }
+end
+
 -- The kernels beside the tile kernel. For a shard of the vocabulary the targets are looked up before it, and the rows' statistics are merged over the shards
 -- after it.
 local function others_for(p, arch_name)
@@ -111,7 +123,8 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
   local spec = base_spec(p, tile)
   spec.group = tile.wg and linear_logp.turn_group(p, tile)
   spec.bv, spec.s, spec.arch = f32 and f32_columns or turns and turn_width(p) or 256, hopper_splits, arch_name
-  return select.of(p, "sm_90a", { spec, others_for(p, arch_name) })
+  local apart = p.saved_exp and p.n <= most_rows_with_offsets_apart
+  return select.of(p, "sm_90a", apart and { spec, offsets_spec(p, arch_name), others_for(p, arch_name) } or { spec, others_for(p, arch_name) })
 end)
 
 linear_logp.portable = select.portable(function(p, arch_name)

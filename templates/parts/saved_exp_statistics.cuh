@@ -19,14 +19,15 @@ struct SavedExpPlace {
     }
 };
 
-template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
+// only_offsets: all launches of the kernel are of the phase FLP_SAVE_EXP_OFFSETS.
+template <class Config, bool only_offsets = false> struct SavedExpStatistics : RowStatistics<Config> {
     using Base = RowStatistics<Config>;
     using Base::count, Base::offset, Base::sum, Base::moment, Base::row;
 
     __device__ __forceinline__ static bool is_row(const LinearLogpParams &params, int row) { return row < row_count<Config>(params); }
 
     // Whether this launch is the first one, which computes the offsets from the vocabulary's first columns.
-    __device__ __forceinline__ static bool finds_offsets(const LinearLogpParams &params) { return params.phase == FLP_SAVE_EXP_OFFSETS; }
+    __device__ __forceinline__ static bool finds_offsets(const LinearLogpParams &params) { return only_offsets || params.phase == FLP_SAVE_EXP_OFFSETS; }
 
     __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
         Base::begin(params, first);

@@ -99,6 +99,7 @@ static const char *const patterns[] = {
     "linear_logp_save_exp.bf16.d81." PORTABLE_TILES ".dv.bias_bf16.entropy{.vec2|.vec8}.sm_80",
     "linear_logp_save_exp.bf16.d81.bm128.bv128.s108.c1.p4.dv.bias_bf16.entropy.vec4.sm_80",
     "linear_logp_save_exp.bf16.d2304.bm128.bv128.s108.c1.p4.bias_f32.entropy.{sm_86|sm_87|sm_89|sm_90|sm_100|sm_103|sm_110|sm_120|sm_121}",
+    "linear_logp_offsets.bf16.d4096.bm64.bv64.c1.p8{|.dv}{|.bias_bf16|.bias_f32}.sm_90a",
     "linear_logp_grad_logits.bf16.d4096.{bm64.bv256.c1.p4|bm128.bv256.c2.p4}" EVEN_GRADIENTS ".sm_90a",
     "linear_logp_grad_logits.bf16.d4096.bm128.bv256.c1.p4" ODD_GRADIENTS ".sm_90a",
     "linear_logp_grad_logits.f16.d80.{bm64.bv256.c1.p4|bm128.bv256.c2.p4}.dv{|.bias_f16.softcap.entropy}.sm_90a",

@@ -114,6 +114,16 @@ function TestLegality.test_each_rule_of_saved_exponentials_refuses()
     { tall, "bm = 256", "at most 256 rows in c = 2 blocks" },
     { { bv = 192, stages = 5 }, "p = 5", "238592 bytes of shared memory, a block has 232448" }, -- with what is stored
   })
+  local offsets = support.with(hopper, { operator = "linear_logp_offsets", bm = 64, bv = 64, cluster = 1, stages = 8, s = support.none })
+  assert_covered("gen/kernels/linear_logp_offsets.lua", offsets, {
+    { { arch = "sm_90" }, "sm_90", "the portable kernel finds the offsets itself" },
+    { { dtype = "f16" }, "f16", "the range of bf16" },
+    { { bm = 128 }, "bm = 128", "wanted 64" },
+    { { bv = 192 }, "bv = 192", "wanted 64" },
+    { { cluster = 2 }, "c = 2", "wanted 1" },
+    { { stages = 1 }, "p = 1", "at least 2" },
+    { { stages = 15 }, "p = 15", "bytes of shared memory, a block has 232448" },
+  })
   assert_covered("gen/kernels/linear_logp_save_exp_portable.lua", saved_exp_on(portable), {
     { { dtype = "f16" }, "f16", "the range of bf16" },
     { { dtype = "f32" }, "f32", "the range of bf16" },

@@ -252,6 +252,23 @@ function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
   end
 end
 
+-- With few rows the offsets are found by a kernel of their own. A row's bits are the same with both: device tests compare plans for different numbers of rows.
+function TestSelect.test_few_rows_have_their_offsets_from_a_kernel_of_their_own()
+  local function offsets(n, capability, options)
+    local problem = ("linear_cross_entropy:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16%s"):format(n, options)
+    local specs = support.specs(assert(fusedlogp.select(problem, capability, "auto", "", support.read_template)))
+    return specs.offsets and variant.format(specs.offsets) or ""
+  end
+  for options, wanted in pairs { [""] = "", [":dv"] = ".dv", [":bias_f32"] = ".bias_f32" } do
+    for _, n in ipairs { 1, 64, 2048 } do
+      luaunit.assertEquals(offsets(n, 90, options .. ":saved_exp"), ("linear_logp_offsets.bf16.d2048.bm64.bv64.c1.p8%s.sm_90a"):format(wanted))
+    end
+    luaunit.assertEquals(offsets(2049, 90, options .. ":saved_exp"), "")
+    luaunit.assertEquals(offsets(64, 90, options), "")
+    luaunit.assertEquals(offsets(64, 80, options .. ":saved_exp"), "")
+  end
+end
+
 -- The width of copies follows from the weight's rows alone; the packed rows of hidden are always aligned.
 function TestSelect.test_saved_exponentials_of_a_weight_that_lies_anyhow()
   for options, vec in pairs { [""] = 16, [":ws2050"] = 4, [":align2"] = 2, [":hs2049"] = 16 } do

@@ -187,6 +187,16 @@ static void two_tiles_are_refused(void **state)
     a_plan_fails("linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "for the role tile, which linear_logp does not have");
 }
 
+/* Each block of the offsets' kernel clears one flag of a block of rows, so it may have no more rows than that. A tile of 64 rows has 64. */
+static void offsets_of_more_rows_than_a_tile_are_refused(void **state)
+{
+    (void)state;
+    start_with_other_generator("for _, kernel in ipairs(kernels) do\n"
+                               "    if kernel.role == 'offsets' then kernel.variant = first.variant:gsub('bm64', 'bm128'):gsub('p6', 'p4') end\n"
+                               "  end");
+    a_plan_fails("linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "s132.c1.p4.sm_90a: block_rows 128; wanted 1 to 64");
+}
+
 /* With hints (room for saved exponentials, one product), a token loss of its own program, a fallback, and each operator. */
 static const char *const foreseen[] = { "linear_logp:bf16:n300:d64:v70000:argmax",
                                         "linear_logp:bf16:n300:d63:v70000:dv",
@@ -611,6 +621,7 @@ int main(void)
         TEST(a_role_without_a_kernel_is_named),
         TEST(a_role_that_an_operator_does_not_have_is_named),
         TEST(two_tiles_are_refused),
+        TEST(offsets_of_more_rows_than_a_tile_are_refused),
         TEST(what_a_plan_takes_is_known_without_a_gpu),
         TEST(what_no_plan_is_made_of_takes_no_kernels),
         TEST(without_a_compiler_kernels_of_an_older_gpu_run_from_ptx),

@@ -128,12 +128,13 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
 enum { BLOCK_UNIT_TILES = 4 };
 enum { WARPGROUP_ROWS = 64 }; /* a block of no more rows is bound by reading the weight */
 
-/* The tensor maps of hidden, weight and the saved exponentials. Weight's map ends at the real vocabulary, so that padding reads as zeros. */
-static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp, launch_parameters *parameters)
+/* The tensor maps of hidden, weight and, where they are not NULL, the saved exponentials, in the boxes of a kernel with this manifest. Weight's map ends at the
+ * real vocabulary, so that padding reads as zeros. */
+static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_manifest *tile, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp,
+                              launch_parameters *parameters)
 {
     const flp_linear_logp_problem *problem = &plan->problem;
     const flp_linear_logp_params *params = &parameters->tile;
-    const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB;
     /* Fetching ahead costs 2 to 5 % with a warpgroup's rows and gains 0 to 1.5 % with more: bench/results/NOTES.md. Not measured for a weight [D, V]. */
     const int ahead = tile->block_rows > WARPGROUP_ROWS && !transposed;
@@ -200,6 +201,9 @@ static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_p
     return flp_call_launch(tile, blocks, stream, list);
 }
 
+/* The split of a launch that computes offsets: the vocabulary's first tile. */
+static const flp_split one_tile = { .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
+
 /* The other steps that launch tiles, SAVED_EXP_BLOCK and REST, compute blocks again. */
 static flp_save_exp_phase phase_of(flp_linear_step step)
 {
@@ -225,14 +229,15 @@ static flp_status launch_step(const flp_plan *common, const flp_workspace *works
     flp_workspace_begin_step(workspace, step);
     parameters->tile.phase = phase;
     if (phase == FLP_SAVE_EXP_OFFSETS)
-        parameters->tile.split = (flp_split){ .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
+        parameters->tile.split = one_tile;
     status = launch_tiles(common, blocks, parameters, stream);
     parameters->tile.split = all;
     return status;
 }
 
-static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                       const flp_workspace *workspace, int32_t group, launch_parameters *parameters)
+/* The parameters of a call's launches, except for the tensor maps. */
+static void fill_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                        const flp_workspace *workspace, int32_t group, launch_parameters *parameters)
 {
     fill_tile_params(plan, args, workspace, group, &parameters->tile);
     parameters->tile.rows = tile_rows(args, more);
@@ -244,7 +249,35 @@ static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_a
         use_packed_rows(more->rows, parameters);
     if (more->saved_exp)
         use_saved_exp(plan, more->saved_exp, more->rows->first, parameters);
-    return flp_manifest_takes_maps(&plan->tile->manifest) ? encode_maps(plan, args, more->saved_exp, parameters) : FLP_OK;
+}
+
+static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                       const flp_workspace *workspace, int32_t group, launch_parameters *parameters)
+{
+    const flp_manifest *tile = &plan->tile->manifest;
+
+    fill_params(plan, args, more, workspace, group, parameters);
+    return flp_manifest_takes_maps(tile) ? encode_maps(plan, tile, args, more->saved_exp, parameters) : FLP_OK;
+}
+
+/* By a kernel of their own, each of whose blocks has one tile. */
+static flp_status launch_offsets_apart(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                       const flp_workspace *workspace)
+{
+    const flp_manifest *manifest = &plan->offsets->manifest;
+    const unsigned blocks = (unsigned)flp_int64_divide_up(tile_rows(args, more), manifest->block_rows);
+    launch_parameters parameters;
+    void *list[] = { &parameters.maps[0], &parameters.maps[1], &parameters.tile };
+    flp_status status;
+
+    fill_params(plan, args, more, workspace, (int32_t)blocks, &parameters);
+    parameters.tile.phase = FLP_SAVE_EXP_OFFSETS;
+    parameters.tile.split = one_tile;
+    status = encode_maps(plan, manifest, args, NULL, &parameters);
+    if (status != FLP_OK)
+        return status;
+    flp_workspace_begin_step(workspace, FLP_STEP_OFFSETS);
+    return flp_call_launch(plan->offsets, blocks, args->stream, list);
 }
 
 flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
@@ -253,8 +286,11 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
     launch_parameters parameters;
-    flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
+    flp_status status;
 
+    if (plan->offsets)
+        return launch_offsets_apart(plan, args, more, workspace);
+    status = fill(plan, args, more, workspace, shape.group, &parameters);
     return status == FLP_OK ? launch_step(common, workspace, shape.tile_blocks, FLP_STEP_OFFSETS, &parameters, args->stream) : status;
 }
 

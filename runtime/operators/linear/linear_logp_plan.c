@@ -110,14 +110,18 @@ flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *pla
                                          plan->problem.hidden * flp_dtype_bytes(plan->problem.dtype), plan->common.group[tile_role(plan)], rows);
 }
 
-/* Checks the numbers by which launches and the split divide: a kernel from a cache brings its own manifest. */
-static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
+/* Checks the numbers by which launches and the split divide, and that the offsets' blocks clear the flag of each block of rows: a kernel from a cache brings its
+ * own manifest. offsets: or NULL */
+static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *offsets, const flp_manifest *combine)
 {
     if (tile->threads < 1 || tile->block_rows < 1 || tile->block_columns < 1 || tile->cluster < 1 || tile->n_split < 4)
         return flp_status_fail(FLP_INTERNAL,
                                "manifest of %s: threads %d, block_rows %d, block_columns %d, cluster %d, n_split %d; "
                                "wanted at least 1, 1, 1, 1, 4",
                                tile->variant, tile->threads, tile->block_rows, tile->block_columns, tile->cluster, tile->n_split);
+    if (offsets && (offsets->block_rows < 1 || offsets->block_rows > tile->block_rows * tile->cluster))
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_rows %d; wanted 1 to %d", offsets->variant, offsets->block_rows,
+                               tile->block_rows * tile->cluster);
     if (combine->threads < 1 || combine->block_rows < 1)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant, combine->threads,
                                combine->block_rows);
@@ -129,15 +133,17 @@ static flp_status set_up(flp_plan *common)
     flp_linear_logp_plan *plan = (flp_linear_logp_plan *)(void *)common;
     const flp_role tile = tile_role(plan);
     const flp_role_set of_shard = plan->problem.vocab_total > 0 ? FLP_ROLE_SET(SHARD_TARGETS) | FLP_ROLE_SET(MERGE) : 0;
-    flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE) | of_shard, 0);
+    const flp_role_set optional = tile == FLP_ROLE_SAVE_EXP_TILE ? FLP_ROLE_SET(OFFSETS) : 0;
+    flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE) | of_shard, optional);
 
     if (status != FLP_OK)
         return status;
     plan->tile = common->kernels[tile];
+    plan->offsets = common->kernels[FLP_ROLE_OFFSETS];
     plan->combine = common->kernels[FLP_ROLE_COMBINE];
     plan->shard_targets = common->kernels[FLP_ROLE_SHARD_TARGETS];
     plan->merge = common->kernels[FLP_ROLE_MERGE];
-    status = check_manifests(&plan->tile->manifest, &plan->combine->manifest);
+    status = check_manifests(&plan->tile->manifest, plan->offsets ? &plan->offsets->manifest : NULL, &plan->combine->manifest);
     if (status == FLP_OK)
         plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_columns, plan->tile->manifest.n_split);
     return status;
@@ -183,6 +189,8 @@ static void describe(const flp_plan *common, flp_text *text)
 
     if (plan->shard_targets)
         flp_describe_kernel(text, "shard's targets", &plan->shard_targets->manifest);
+    if (plan->offsets)
+        flp_describe_kernel(text, "offsets", &plan->offsets->manifest);
     flp_describe_kernel(text, "tile", tile);
     flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows, tile->block_columns,
                     tile->block_inner);

@@ -27,6 +27,7 @@ typedef struct {
     flp_plan common;
     flp_linear_logp_problem problem;  /* with its defaults filled in */
     const flp_kernel *tile, *combine; /* GPU paths, as is the split */
+    const flp_kernel *offsets;        /* of saved exponentials; NULL: the tile kernel finds them */
     flp_split split;
     const flp_kernel *shard_targets, *merge; /* for a shard */
 } flp_linear_logp_plan;
@@ -37,7 +38,7 @@ FLP_OPERATOR_DECLARE(linear_logp)
 void flp_linear_logp_write_shard(const flp_linear_logp_problem *problem, flp_text *text);
 
 /* The roles of its kernels, for plans that contain it as a pass. */
-#define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(SAVE_EXP_TILE) | FLP_ROLE_SET(COMBINE))
+#define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(SAVE_EXP_TILE) | FLP_ROLE_SET(OFFSETS) | FLP_ROLE_SET(COMBINE))
 
 /* 1: the tile kernel leaves saved exponentials; GPU paths only. */
 int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan);
