@@ -123,9 +123,6 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
-/* In flp_linear_logp_launch_blocks, a unit (a row block and a split) has at least this many tiles, to amortise what is read of its rows at its beginning. Only
- * the last units have one tile. */
-enum { BLOCK_UNIT_TILES = 4 };
 enum { WARPGROUP_ROWS = 64 }; /* a block of no more rows is bound by reading the weight */
 
 /* The tensor maps of hidden, weight and, where they are not NULL, the saved exponentials, in the boxes of a kernel with this manifest. Weight's map ends at the
@@ -300,6 +297,7 @@ flp_status flp_linear_logp_launch_blocks(const flp_plan *common, const flp_linea
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
     const flp_manifest *tile = &plan->tile->manifest;
+    const int64_t row_groups = flp_int64_divide_up(tile_rows(args, more), (int64_t)tile->block_rows * tile->cluster);
     const int64_t of_block = more->saved_exp->block_columns, columns = flp_int64_smaller(end * of_block, plan->problem.vocab) - begin * of_block;
     launch_parameters parameters;
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
@@ -307,7 +305,7 @@ flp_status flp_linear_logp_launch_blocks(const flp_plan *common, const flp_linea
     if (of_block % tile->block_columns != 0)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_columns %d; wanted a divisor of %" PRId64, tile->variant, tile->block_columns, of_block);
     parameters.tile.first_tile = (int32_t)(begin * of_block / tile->block_columns);
-    parameters.tile.split = flp_split_compute(columns, tile->block_columns, (int)flp_int64_larger(1, columns / tile->block_columns / BLOCK_UNIT_TILES - 1));
+    parameters.tile.split = flp_split_even(columns, tile->block_columns, row_groups, shape.tile_blocks / (unsigned)tile->cluster);
     return status == FLP_OK ? launch_step(common, workspace, shape.tile_blocks, step, &parameters, args->stream) : status;
 }
 

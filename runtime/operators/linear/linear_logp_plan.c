@@ -68,6 +68,8 @@ flp_status flp_linear_logp_problem_check(void *normal)
     return flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only", flp_dtype_name(problem->dtype));
 }
 
+enum { LONGEST_UNIT = 4 }; /* tiles of a unit, for flp_split_even */
+
 flp_split flp_split_compute(int64_t vocab, int block_columns, int n_split)
 {
     const int32_t tiles = (int32_t)((vocab + block_columns - 1) / block_columns), big_tiles = tiles / n_split;
@@ -75,6 +77,38 @@ flp_split flp_split_compute(int64_t vocab, int block_columns, int n_split)
     if (big_tiles < 2)
         return (flp_split){ .tiles = tiles, .splits = tiles };
     return (flp_split){ .tiles = tiles, .splits = n_split + tiles % n_split, .big = n_split, .big_tiles = big_tiles };
+}
+
+/* The tiles of the worker that has most of them, as templates/parts/schedule.cuh deals the units: those of big splits in turn, then single tiles, of which who
+ * has one big split fewer catches up first. */
+static int64_t most_tiles(const flp_split *split, int64_t row_groups, int64_t workers)
+{
+    const int64_t big = row_groups * split->big, single = row_groups * (split->splits - split->big);
+    const int64_t behind = big % workers > 0 ? workers - big % workers : 0; /* workers with one big split fewer */
+    const int64_t left = flp_int64_larger(0, single - behind * split->big_tiles);
+
+    return flp_int64_divide_up(big, workers) * split->big_tiles + flp_int64_divide_up(left, workers);
+}
+
+flp_split flp_split_even(int64_t vocab, int block_columns, int64_t row_groups, int64_t clusters)
+{
+    const int64_t tiles = flp_int64_divide_up(vocab, block_columns);
+    flp_split even = { 0 };
+    int64_t least = INT64_MAX;
+
+    for (int unit = LONGEST_UNIT; unit > 0; unit--) {
+        /* One split fewer than there is room for leaves single tiles, which even out what the clusters have. */
+        const int64_t splits = unit == 1 ? tiles : flp_int64_larger(1, tiles / unit - 1);
+        const flp_split split = flp_split_compute(vocab, block_columns, (int)splits);
+        /* Two warpgroups may share a multiprocessor's tiles (the ping-pong schedule), so each of them should have its half. */
+        const int64_t time = most_tiles(&split, row_groups, clusters) + most_tiles(&split, row_groups, 2 * clusters);
+
+        if (time < least) {
+            least = time;
+            even = split;
+        }
+    }
+    return even;
 }
 
 flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
