@@ -391,6 +391,24 @@ static void no_workspace_is_larger_than_the_budget(void **state)
     }
 }
 
+/* The shorter hidden is, the more a block's launches weigh. A width decides on bits, and should not change by accident. */
+static void blocks_of_saved_exponentials_are_wide_where_hidden_is_short(void **state)
+{
+    static const struct {
+        int64_t hidden, vocab, columns, saved;
+    } wanted[] = { { 1024, 50304, 8448, 33792 },   { 1280, 32000, 9984, 19968 }, { 1536, 65536, 8448, 50688 },  { 2048, 65536, 6144, 55296 },
+                   { 2048, 131072, 8448, 118272 }, { 4096, 32000, 6912, 20736 }, { 4096, 128256, 6144, 116736 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+        const flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(8192, wanted[i].hidden, wanted[i].vocab, FLP_BF16));
+        const flp_linear_work work = linear_work_with_losses(&problem);
+
+        assert_int_equal(wanted[i].columns, work.chunks.lent_columns);
+        assert_int_equal(wanted[i].saved, work.chunks.saved_columns);
+    }
+}
+
 /* Another byte of the budget never makes the chunks of the vocabulary narrower. */
 static void more_memory_is_never_spent_worse(void **state)
 {
@@ -452,6 +470,7 @@ int main(void)
         cmocka_unit_test(grad_hidden_alone_behind_a_forward_is_the_forwards_product),
         cmocka_unit_test(chunks_of_rows_stay_within_the_budget),
         cmocka_unit_test(no_workspace_is_larger_than_the_budget),
+        cmocka_unit_test(blocks_of_saved_exponentials_are_wide_where_hidden_is_short),
         cmocka_unit_test(more_memory_is_never_spent_worse),
         cmocka_unit_test(the_largest_sizes_are_accepted),
     };

@@ -20,7 +20,8 @@ enum {
     MOST_LENT_COLUMNS = 22 * LENT_STEP,
     WORTH_LENT_PARTS = 2,     /* exponentials in grad_weight are worth it if there are more than 3/2 as many as in the workspace, */
     WORTH_OWN_PARTS = 3,      /* which are saved for any number of rows */
-    BLOCK_COLUMNS = 512,      /* a block of them costs launches: the time of so many columns of logits, at about N 8192, D 4096 */
+    BLOCK_COLUMNS = 512,      /* a block of them costs launches: the time of so many columns of logits, at about N 8192, D 4096, */
+    SHORT_HIDDEN = 2048,      /* and of 4096 / D as many with a smaller D than this */
     LEAST_ROW_CHUNK = 512,    /* rows: with fewer, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
     STRETCH = 7,              /* a chunk may become 1/7 wider, so that no small one follows it: 28 tiles 32, 41 tiles 46 */
     HARDLY = 32,              /* 1/32 more memory counts as hardly more, */
@@ -177,7 +178,9 @@ static flp_backward_chunks limited(const flp_linear_work *work, int64_t count)
  * not full. rest: the number of the rest's blocks, whose launches cost as much. */
 static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t rest, int64_t hidden)
 {
-    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000) - (blocks + rest) * BLOCK_COLUMNS;
+    const int64_t block_columns = hidden < SHORT_HIDDEN ? 2 * BLOCK_COLUMNS * SHORT_HIDDEN / hidden : BLOCK_COLUMNS;
+
+    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000) - (blocks + rest) * block_columns;
 }
 
 /* Where saved exponentials are to be stored in grad_weight: in blocks of at most `columns` columns, as many as have room at `rows` rows, and besides them the
