@@ -125,8 +125,8 @@ static void an_even_split_is_done_as_soon_as_any_other(void **state)
             }
 }
 
-/* Of 22 tiles and 16 row groups each of 132 clusters has 2.7 tiles: three, where units of five would give some of them five. With 64 row groups it has 10.7, and
- * long units are as good. */
+/* Of 22 tiles and 16 row groups each of 132 clusters has 2.7 tiles: three, where units of five would give some of them five. With 64 row groups it has 10.7,
+ * and long units are as good. */
 static void an_even_split_has_units_as_long_as_may_be(void **state)
 {
     const flp_split few = flp_split_even(22 * 192, 192, 16, 132), more = flp_split_even(22 * 192, 192, 32, 132), many = flp_split_even(22 * 192, 192, 64, 132);

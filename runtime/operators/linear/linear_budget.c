@@ -15,7 +15,7 @@ enum {
     BORROWED_TILES = 66,       /* of a chunk whose dlogit is stored in grad_weight: a tile for each cluster of an H100 or H200 */
     DEFAULT_BORROWED_ROWS = 2, /* times D: for up to this many rows grad_weight has room for such a chunk */
     DEFAULT_LENT_ROWS = 1,     /* times D: up to this many rows nearly all exponentials are saved in grad_weight; with more, some are computed again */
-    LEAST_LENT_HIDDEN = 1024,  /* with a smaller D, calls have many times 2 D rows, so that exponentials in grad_weight would be computed again */
+    LEAST_LENT_HIDDEN = 896,   /* with a smaller D, calls have many times 2 D rows, so that exponentials in grad_weight would be computed again */
     LENT_STEP = 768,           /* columns: whole tiles of 128, 192 and 256 */
     MOST_LENT_COLUMNS = 22 * LENT_STEP,
     WORTH_LENT_PARTS = 2,     /* exponentials in grad_weight are worth it if there are more than 3/2 as many as in the workspace, */

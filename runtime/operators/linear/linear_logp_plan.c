@@ -144,8 +144,8 @@ flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *pla
                                          plan->problem.hidden * flp_dtype_bytes(plan->problem.dtype), plan->common.group[tile_role(plan)], rows);
 }
 
-/* Checks the numbers by which launches and the split divide, and that the offsets' blocks clear the flag of each block of rows: a kernel from a cache brings its
- * own manifest. offsets: or NULL */
+/* Checks the numbers by which launches and the split divide, and that the offsets' blocks clear the flag of each block of rows: a kernel from a cache brings
+ * its own manifest. offsets: or NULL */
 static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *offsets, const flp_manifest *combine)
 {
     if (tile->threads < 1 || tile->block_rows < 1 || tile->block_columns < 1 || tile->cluster < 1 || tile->n_split < 4)
