@@ -48,7 +48,7 @@ static const flp_cross_entropy_case cases[] = {
 };
 enum { CASES = sizeof(cases) / sizeof(*cases) };
 
-/* What the launch has written. block_overflow: whether any block of rows is flagged, or none of its flags was written. */
+/* What the launch has written. is_flagged: whether the flag of a block that has a valid row, or that of all blocks, was not cleared. */
 typedef struct {
     float offset[MOST_ROWS];
     int32_t overflow[MOST_ROWS];
