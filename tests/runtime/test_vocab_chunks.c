@@ -84,6 +84,9 @@ static void check_rest(const flp_linear_work *work, int64_t rows, const flp_voca
     assert_true(lending->rest + lending->early == 0 || lending->again == 0);
     assert_true(lending->rest == 0 || bytes >= rows * flp_vocab_chunks_rest_stride(work->backward, chunks) * 2);
     assert_true(lending->early == 0 || bytes >= lending->early * block_bytes);
+    assert_true(lending->early == 0 || lending->scaled < 0 ||
+                lending->scaled >=
+                    (chunks->saved_columns + lending->early * chunks->lent_columns) * work->forward->hidden * flp_dtype_bytes(work->backward->grad_weight));
     assert_true(lending->rest + lending->early == rest || bytes >= rows * chunks->lent_columns * 2);
 }
 
@@ -176,6 +179,33 @@ static void grad_weight_lends_the_saved_exponentials_their_place(void **state)
             check_again(&work, (rows[j] + 1) / 2);
         }
     }
+}
+
+/* The rows times their factors lie behind all that is written of grad_weight while they are read: in vocabularies of many sizes, with as many rows as have part
+ * of the rest computed again right behind the forward. */
+static void early_blocks_do_not_write_over_the_scaled_rows(void **state)
+{
+    static const int64_t hidden[] = { 2048, 4096, 5120, 6144, 7168, 8192 };
+    static const int64_t vocab[] = { 50304, 100352, 128256, 129280, 131072, 151936, 152064, 256000 };
+    int beside = 0, in_place = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+        for (size_t j = 0; j < sizeof(vocab) / sizeof(*vocab); j++)
+            for (int64_t rows = FLP_BACKWARD_ROW_BLOCK; rows <= hidden[i]; rows += FLP_BACKWARD_ROW_BLOCK) {
+                const flp_linear_logp_backward_problem normal =
+                    linear_work_normal(linear_work_sized(rows, hidden[i], vocab[j], j % 2 == 0 ? FLP_BF16 : FLP_F32));
+                const flp_linear_work work = linear_work_with_losses(&normal);
+                flp_vocab_lending lending;
+
+                if (work.chunks.lent_columns == 0)
+                    continue;
+                check_lending(&work, rows);
+                lending = flp_vocab_chunks_lending(&normal, &work.chunks, rows);
+                beside += lending.early > 0 && lending.scaled >= 0;
+                in_place += lending.early > 0 && lending.scaled == FLP_SCALED_IN_PLACE;
+            }
+    assert_true(beside > 0 && in_place > 0);
 }
 
 /* Few rows leave room for all blocks side by side; the more rows there are, the more slabs there must be. */
@@ -323,6 +353,7 @@ int main(void)
         cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
         cmocka_unit_test(grad_weight_lends_the_saved_exponentials_their_place),
+        cmocka_unit_test(early_blocks_do_not_write_over_the_scaled_rows),
         cmocka_unit_test(few_rows_have_few_slabs),
         cmocka_unit_test(slabs_are_read_before_they_are_written_over),
         cmocka_unit_test(no_size_loses_what_has_not_been_read),

@@ -134,13 +134,14 @@ int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *norma
     return flp_int64_smaller(most_within(normal, columns, rows, room), left / written_bytes(normal, columns));
 }
 
-/* The byte offset in grad_weight of the rows times their factors: at its end, where nothing is written before all blocks have been processed, but those of the
- * rest. FLP_SCALED_IN_WORKSPACE: they do not fit. */
-static int64_t scaled_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
+/* The byte offset in grad_weight of the rows times their factors: at its end, where nothing is written before all blocks and the `early` ones of the rest have
+ * been processed. Whoever processes further blocks of the rest asks flp_vocab_chunks_scales_in_place. FLP_SCALED_IN_WORKSPACE: they do not fit. */
+static int64_t scaled_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t early)
 {
     const int64_t at = lending_bytes(normal) - scaled_bytes(normal, rows);
+    const int64_t end = flp_int64_smaller(chunks->saved_columns + early * chunks->lent_columns, normal->forward.vocab);
 
-    return at >= written_bytes(normal, chunks->saved_columns) ? at : FLP_SCALED_IN_WORKSPACE;
+    return at >= written_bytes(normal, end) ? at : FLP_SCALED_IN_WORKSPACE;
 }
 
 int64_t flp_vocab_chunks_rest_blocks(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
@@ -262,7 +263,7 @@ static void place_rest(const flp_linear_logp_backward_problem *normal, const flp
 static void place_scaled(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t all,
                          flp_vocab_lending *lending)
 {
-    const int64_t at = chunks->keeps_scaled ? FLP_SCALED_IN_WORKSPACE : scaled_at(normal, chunks, rows);
+    const int64_t at = chunks->keeps_scaled ? FLP_SCALED_IN_WORKSPACE : scaled_at(normal, chunks, rows, lending->early);
     const int64_t blocks = at >= 0 ? most_within(normal, chunks->lent_columns, rows, at) : lending->blocks;
 
     if (!chunks->keeps_scaled && lending->blocks >= all && (at < 0 || blocks < all))
