@@ -385,8 +385,8 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  * memory_budget is an upper bound, in bytes, of the whole workspace for problem.rows rows (in a call without a plan: for N rounded up to its bucket),
  * including the forward's part with with_forward. GPU paths never exceed it. More memory saves flops. A budget that is too small is FLP_BAD_ARGUMENT, whose
  * message has the smallest that is accepted. With 0 the library chooses: at D 4096 at most 265 MiB for each 8192 rows, and for fewer than 8192 rows up to
- * 48 MiB more; linear_cross_entropy takes up to 1.75 times as much for more than 2 D rows. A grad_hidden in another dtype than hidden's takes N x D elements of
- * hidden's dtype besides, and grad_hidden alone takes up to 256 MiB for any N.
+ * 48 MiB more; linear_cross_entropy takes up to 1.75 times as much for more than 2 D rows, and below D 896 at most 310 MiB for each 8192 rows and 64 MiB more.
+ * A grad_hidden in another dtype than hidden's takes N x D elements of hidden's dtype besides, and grad_hidden alone takes up to 256 MiB for any N.
  *
  * grad_filter_eps > 0 leaves out, on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| except the targets' is smaller. They take no
  * part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); derivatives by the targets' logits always count. An element of
@@ -530,7 +530,7 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  * inputs and neither softcap, label smoothing, grad_filter_eps nor a token loss that uses entropy or uniform. They are saved
  *   (a) in the workspace, all of them, if it has room for [N, V] in bf16 and 4 KiB a row; else
  *   (b) in grad_weight, until its own entries are written, if it is [V, D], contiguous and not accumulated: with a bf16 grad_weight those of about
- *       V D / N entries, but not those of the last ones; by default only for D >= 1024, and not those of the last 2 D entries (fp32: D);
+ *       V D / N entries; by default for D >= 256, if V is not small, and below D 896 those of 16896 entries in the workspace where it holds fewer;
  *   (c) chunk of rows by chunk of rows, at least 512 at a time, if grad_weight, and grad_bias likewise, is not requested or is accumulated in fp32.
  *       The packed rows take N x D elements besides, unless grad_hidden has hidden's dtype and is not accumulated. By default this is done only if
  *       grad_hidden is the only gradient and V <= 262144, with 256 MiB of exponentials.

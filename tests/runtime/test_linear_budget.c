@@ -113,6 +113,22 @@ static void the_default_keeps_to_its_bounds(void **state)
             }
 }
 
+/* fusedlogp.h's bound below D 896: 310 MiB for each 8192 rows, 64 MiB more for few rows. */
+static void the_default_keeps_to_its_bound_where_hidden_is_short(void **state)
+{
+    static const int64_t rows[] = { 1, 256, 1000, 2087, 4096, 8192, 16384, 75799 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (int64_t hidden = 32; hidden < 896; hidden += 72)
+            for (int64_t vocab = 256; vocab < 300000; vocab += 6400) {
+                const flp_linear_logp_backward_problem normal = linear_work_normal(linear_work_sized(rows[i], hidden, vocab, FLP_BF16));
+                const flp_linear_work losses = linear_work_with_losses(&normal);
+
+                assert_in_range(linear_work_bytes(&losses, rows[i]), 1, (rows[i] < 8192 ? INT64_C(64) << 20 : 0) + rows[i] * (INT64_C(310) << 20) / 8192);
+            }
+}
+
 /* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. What the forward's combine reads lies beside the saved exponentials. */
 static void saved_exponentials_of_the_whole_vocabulary_need_little_beside_it(void **state)
 {
@@ -396,9 +412,10 @@ static void blocks_of_saved_exponentials_are_wide_where_hidden_is_short(void **s
 {
     static const struct {
         int64_t hidden, vocab, columns, saved;
-    } wanted[] = { { 888, 151936, 0, 12032 },      { 896, 151936, 8448, 118272 }, { 1024, 50304, 8448, 33792 },
-                   { 1280, 32000, 9984, 19968 },   { 1536, 65536, 8448, 50688 },  { 2048, 65536, 6144, 55296 },
-                   { 2048, 131072, 8448, 118272 }, { 4096, 32000, 6912, 20736 },  { 4096, 128256, 6144, 116736 } };
+    } wanted[] = { { 248, 50304, 0, 12032 },       { 256, 50304, 8448, 33792 },  { 512, 32000, 8448, 16896 },   { 640, 262144, 8448, 211200 },
+                   { 768, 50304, 8448, 33792 },    { 768, 24000, 0, 12032 },     { 888, 151936, 8448, 118272 }, { 896, 151936, 8448, 118272 },
+                   { 1024, 50304, 8448, 33792 },   { 1280, 32000, 9984, 19968 }, { 1536, 65536, 8448, 50688 },  { 2048, 65536, 6144, 55296 },
+                   { 2048, 131072, 8448, 118272 }, { 4096, 32000, 6912, 20736 }, { 4096, 128256, 6144, 116736 } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
@@ -465,6 +482,7 @@ int main(void)
         cmocka_unit_test(grad_hidden_comes_first_where_there_is_room),
         cmocka_unit_test(small_vocabularies_go_by_in_few_chunks),
         cmocka_unit_test(the_default_keeps_to_its_bounds),
+        cmocka_unit_test(the_default_keeps_to_its_bound_where_hidden_is_short),
         cmocka_unit_test(all_exponentials_are_saved_without_such_a_product_too),
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
         cmocka_unit_test(grad_hidden_alone_takes_rows_in_chunks),

@@ -157,7 +157,8 @@ static void grad_weight_lends_the_saved_exponentials_their_place(void **state)
         flp_dtype grad_weight;
         int64_t columns, blocks;
     } cases[] = { { 4096, 128256, FLP_BF16, 6144, 19 }, { 2048, 131072, FLP_BF16, 8448, 14 }, { 4096, 128256, FLP_F32, 6144, 20 },
-                  { 2304, 256000, FLP_BF16, 9216, 26 }, { 888, 151936, FLP_BF16, 0, 0 },      { 896, 151936, FLP_BF16, 8448, 14 },
+                  { 2304, 256000, FLP_BF16, 9216, 26 }, { 248, 50304, FLP_BF16, 0, 0 },       { 512, 32000, FLP_BF16, 8448, 2 },
+                  { 768, 50304, FLP_BF16, 8448, 4 },    { 888, 151936, FLP_BF16, 8448, 14 },  { 896, 151936, FLP_BF16, 8448, 14 },
                   { 1024, 50304, FLP_BF16, 8448, 4 },   { 4096, 32000, FLP_BF16, 6912, 3 } };
 
     (void)state;

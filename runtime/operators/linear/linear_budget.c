@@ -15,21 +15,24 @@ enum {
     BORROWED_TILES = 66,       /* of a chunk whose dlogit is stored in grad_weight: a tile for each cluster of an H100 or H200 */
     DEFAULT_BORROWED_ROWS = 2, /* times D: for up to this many rows grad_weight has room for such a chunk */
     DEFAULT_LENT_ROWS = 1,     /* times D: up to this many rows nearly all exponentials are saved in grad_weight; with more, some are computed again */
-    LEAST_LENT_HIDDEN = 896,   /* with a smaller D, calls have many times 2 D rows, so that exponentials in grad_weight would be computed again */
+    LEAST_LENT_HIDDEN = 256,   /* with a smaller D, grad_weight has room for hardly any block */
     LENT_STEP = 768,           /* columns: whole tiles of 128, 192 and 256 */
     MOST_LENT_COLUMNS = 22 * LENT_STEP,
-    WORTH_LENT_PARTS = 2,     /* exponentials in grad_weight are worth it if there are more than 3/2 as many as in the workspace, */
-    WORTH_OWN_PARTS = 3,      /* which are saved for any number of rows */
-    BLOCK_COLUMNS = 512,      /* a block of them costs launches: the time of so many columns of logits, at about N 8192, D 4096, */
-    SHORT_HIDDEN = 2048,      /* and of 4096 / D as many with a smaller D than this */
-    LEAST_ROW_CHUNK = 512,    /* rows: with fewer, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
-    STRETCH = 7,              /* a chunk may become 1/7 wider, so that no small one follows it: 28 tiles 32, 41 tiles 46 */
-    HARDLY = 32,              /* 1/32 more memory counts as hardly more, */
-    SAMPLE_ROWS = 8192,       /* at this number of rows */
-    PRODUCT_TILE_ROWS = 128,  /* of grad_hidden's product */
-    WIDE_TILE_COLUMNS = 256,  /* of the same; a narrow tile has half */
-    NARROW_TILE_PERCENT = 88, /* a narrow tile's speed, of a wide one's */
-    MULTIPROCESSORS = 132     /* of an H100 or H200 */
+    SPARE_HIDDEN = 896,                  /* with a smaller D, calls often have many times 2 D rows, of which grad_weight holds few exponentials: */
+    SPARE_BLOCKS = 2,                    /* the workspace then has room for two blocks, */
+    SPARE_LENT_COLUMNS = 11 * LENT_STEP, /* each of 66 tiles of 128 columns, one for each cluster of an H100 or H200 */
+    WORTH_LENT_PARTS = 2,                /* exponentials in grad_weight are worth it if there are more than 3/2 as many as in the workspace, */
+    WORTH_OWN_PARTS = 3,                 /* which are saved for any number of rows */
+    BLOCK_COLUMNS = 512,                 /* a block of them costs launches: the time of so many columns of logits, at about N 8192, D 4096, */
+    SHORT_HIDDEN = 2048,                 /* and of 4096 / D as many with a smaller D than this */
+    LEAST_ROW_CHUNK = 512,               /* rows: with fewer, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
+    STRETCH = 7,                         /* a chunk may become 1/7 wider, so that no small one follows it: 28 tiles 32, 41 tiles 46 */
+    HARDLY = 32,                         /* 1/32 more memory counts as hardly more, */
+    SAMPLE_ROWS = 8192,                  /* at this number of rows */
+    PRODUCT_TILE_ROWS = 128,             /* of grad_hidden's product */
+    WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half */
+    NARROW_TILE_PERCENT = 88,            /* a narrow tile's speed, of a wide one's */
+    MULTIPROCESSORS = 132                /* of an H100 or H200 */
 };
 
 /* The default widths of chunks, in tiles of two-byte elements: of the saved exponentials, of a chunk whose dlogit is stored in the workspace, and of one whose
@@ -183,10 +186,10 @@ static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t rest, int6
     return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000) - (blocks + rest) * block_columns;
 }
 
-/* Where saved exponentials are to be stored in grad_weight: in blocks of at most `columns` columns, as many as have room at `rows` rows, and besides them the
- * rows times their factors, at scaled_rows rows. saves_rest: the rest of the vocabulary is to have such blocks, too. */
+/* Where saved exponentials are to be stored in grad_weight: in blocks of least_columns to most_columns columns, as many as have room at `rows` rows, and besides
+ * them the rows times their factors, at scaled_rows rows. saves_rest: the rest of the vocabulary is to have such blocks, too. */
 typedef struct {
-    int64_t columns, rows, scaled_rows;
+    int64_t least_columns, most_columns, rows, scaled_rows;
     int saves_rest;
 } lent_room;
 
@@ -197,7 +200,7 @@ static int64_t choose_lent(const flp_linear_work *work, const lent_room *room, i
     int64_t best = 0, most_worth = INT64_MIN;
 
     *blocks = 0;
-    for (int64_t columns = LENT_STEP; work->chunks.saves_exp && work->losses && columns <= room->columns; columns += LENT_STEP) {
+    for (int64_t columns = room->least_columns; work->chunks.saves_exp && work->losses && columns <= room->most_columns; columns += LENT_STEP) {
         const int64_t most = flp_vocab_chunks_most_lent(work->backward, columns, room->rows, room->scaled_rows);
         const int64_t rest = room->saves_rest ? flp_int64_divide_up(work->forward->vocab - most * columns, columns) : 0;
         const int64_t worth = worth_of_lent(columns, most, rest, work->forward->hidden);
@@ -241,7 +244,7 @@ static flp_backward_chunks with_rest(const flp_linear_work *work, const flp_back
 
 static flp_backward_chunks lending(const flp_linear_work *work, int64_t count)
 {
-    const lent_room room = { .columns = MOST_LENT_COLUMNS, .rows = work->forward->rows };
+    const lent_room room = { .least_columns = LENT_STEP, .most_columns = MOST_LENT_COLUMNS, .rows = work->forward->rows };
 
     return lend(work, limited_tiles(work, count), &room);
 }
@@ -282,6 +285,34 @@ static int is_whole_hardly_larger(const flp_linear_work *work, int64_t most)
     return all.direct && bytes_of_rows(work, &all, SAMPLE_ROWS) <= bytes + bytes / HARDLY;
 }
 
+/* 1: calls of more than 2 D rows have spare blocks of saved exponentials in the workspace. */
+static int has_spare(const flp_linear_work *work)
+{
+    return work->forward->hidden < SPARE_HIDDEN;
+}
+
+/* The default room in grad_weight. own: the width of a chunk in the workspace, in tiles. */
+static lent_room default_room(const flp_linear_work *work, int64_t own)
+{
+    const int64_t hidden = work->forward->hidden, widest = flp_int64_smaller(own * FLP_BACKWARD_COLUMNS, MOST_LENT_COLUMNS);
+
+    return (lent_room){
+        .least_columns = has_spare(work) ? SPARE_LENT_COLUMNS : LENT_STEP,
+        .most_columns = has_spare(work) ? SPARE_LENT_COLUMNS : widest,
+        .rows = DEFAULT_LENT_ROWS * hidden,
+        .scaled_rows = DEFAULT_BORROWED_ROWS * hidden,
+        .saves_rest = 1,
+    };
+}
+
+/* 1: exponentials in grad_weight are worth it. With spare blocks they are if these can be filled, so that calls of many rows have no fewer. */
+static int is_worth_lending(const flp_linear_work *work, const flp_backward_chunks *lent, const flp_backward_chunks *own)
+{
+    if (has_spare(work))
+        return lent->saved_columns >= SPARE_BLOCKS * SPARE_LENT_COLUMNS;
+    return lent->saved_columns * WORTH_LENT_PARTS > own->saved_columns * WORTH_OWN_PARTS;
+}
+
 /* The widths of the default chunks do not depend on the number of rows, so that a row of grad_hidden has the same bits in every batch. */
 static flp_backward_chunks default_widths(const flp_linear_work *work)
 {
@@ -289,17 +320,19 @@ static flp_backward_chunks default_widths(const flp_linear_work *work)
     const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work), own = wide->own * 2 / bytes, most = own + own / STRETCH;
     const int64_t saved_exp = stretch(wide->saved_exp * 2 / bytes, flp_int64_larger(most, wide->saved_exp * 2 / bytes), all);
     const int64_t left = work->chunks.saves_exp ? flp_int64_larger(all - saved_exp, 1) : all, borrowed = flp_int64_smaller(wide->borrowed * 2 / bytes, all);
-    const int64_t borrowed_rows = DEFAULT_BORROWED_ROWS * work->forward->hidden;
-    const lent_room room = { flp_int64_smaller(own * FLP_BACKWARD_COLUMNS, MOST_LENT_COLUMNS), DEFAULT_LENT_ROWS * work->forward->hidden, borrowed_rows, 1 };
+    const lent_room room = default_room(work, own);
     flp_backward_chunks own_chunks, lent;
 
     if (is_whole_hardly_larger(work, most))
         return whole(work, 0);
-    own_chunks = chunks_of(work, (tiles){ saved_exp, stretch(own, most, left), borrowed }, borrowed_rows);
+    own_chunks = chunks_of(work, (tiles){ saved_exp, stretch(own, most, left), borrowed }, room.scaled_rows);
     if (work->forward->hidden < LEAST_LENT_HIDDEN)
         return own_chunks;
     lent = lend(work, (tiles){ 0, own, 0 }, &room);
-    return lent.saved_columns * WORTH_LENT_PARTS > own_chunks.saved_columns * WORTH_OWN_PARTS ? with_rest(work, &lent, most) : own_chunks;
+    if (!is_worth_lending(work, &lent, &own_chunks))
+        return own_chunks;
+    lent.spare_columns = has_spare(work) ? SPARE_BLOCKS * SPARE_LENT_COLUMNS : 0;
+    return with_rest(work, &lent, most);
 }
 
 /* The default chunks. The filter counts its blocks chunk by chunk. */

@@ -355,8 +355,9 @@ int64_t flp_vocab_chunks_slab_bytes(const flp_linear_logp_backward_problem *norm
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 {
     const int64_t saved = chunks->lent_columns > 0 ? 0 : chunks->saved_columns, wide = flp_int64_larger(chunks->borrowed_columns, chunks->lent_columns);
+    const int64_t spare = flp_int64_larger(wide, chunks->spare_columns);
 
-    return flp_int64_larger(flp_int64_larger(chunks->columns, saved), rows > chunks->borrowed_rows ? wide : 0);
+    return flp_int64_larger(flp_int64_larger(chunks->columns, saved), rows > chunks->borrowed_rows ? spare : 0);
 }
 
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal)

@@ -42,7 +42,10 @@ typedef struct {
      * other one behind all blocks before it. */
     int saves_rest;
     int64_t rest_rows;
-    int64_t rest_bytes;       /* what the rest may take of the workspace beyond one of its blocks, in calls of up to borrowed_rows rows */
+    int64_t rest_bytes; /* what the rest may take of the workspace beyond one of its blocks, in calls of up to borrowed_rows rows */
+    /* Only with lent_columns: in calls of more than borrowed_rows rows, the workspace has room for blocks of this many columns, of which it saves those that it
+     * has room for where grad_weight has room for fewer; 0: for one block. */
+    int64_t spare_columns;
     int keeps_scaled;         /* 1, only with saves_rest: what is computed again finds the rows times their factors in the workspace */
     int64_t borrowed_columns; /* width of a chunk whose dlogit is stored in grad_weight, after the chunk's own part of it; 0: there is none */
     /* Chunks have borrowed_columns as long as grad_weight has room for dlogit of this many rows. Where a call has more rows than fit, dlogit is stored in the
