@@ -38,6 +38,10 @@ local function limit(of, read_template)
   return tonumber(read_template("templates/params/token_loss.h"):match("FLP_TOKEN_" .. of .. " = (%d+)"))
 end
 
+-- Whether the number is finite in fp32, in which GPUs compute the loss.
+local most_single = string.unpack("<f", "\xff\xff\x7f\x7f")
+local function is_single(value) return math.abs(value) <= most_single end
+
 local function check_inputs(inputs, most)
   if type(inputs) ~= "table" or #inputs > most then error(("inputs: wanted a list of at most %d names"):format(most), 0) end
   for _, name in ipairs(inputs) do check_own_name("inputs", name) end
@@ -50,8 +54,8 @@ local function check_parameters(list, most)
   for i, pair in ipairs(list) do
     local name, value = table.unpack(type(pair) == "table" and pair or {})
     check_own_name("parameters", name)
-    if type(value) ~= "number" or value ~= value or value == math.huge or value == -math.huge then
-      error(("parameters: %s is %s, wanted a finite number"):format(name, tostring(value)), 0)
+    if type(value) ~= "number" or not is_single(value) then
+      error(("parameters: %s is %s, wanted a number that is finite in fp32"):format(name, tostring(value)), 0)
     end
     parameters[i] = { name = name, default = value + 0.0 }
   end
@@ -192,6 +196,7 @@ local function compile(name, definition, read_template)
   compiled.nodes = expression.schedule(graph, results)
   for _, node in ipairs(compiled.nodes) do
     if node.kind == "statistic" then compiled.uses[node.name] = true end
+    if node.kind == "constant" and not is_single(node.value) then error(format("the number %s is not finite in fp32", node.value), 0) end
   end
   local most_values = limit("VALUES", read_template)
   if #compiled.nodes > most_values then

@@ -130,7 +130,8 @@ enum {
 };
 
 /* options: NULL or zeroed for the defaults. Destroy the context with flp_context_destroy, after its plans. libcuda and NVRTC are not loaded
- * until a plan needs them.
+ * until a plan needs them. A child of a fork may use the CPU path, and a GPU if the parent did not (else FLP_FORKED), unless another thread was in a call of
+ * the library at the fork: its locks then stay taken in the child.
  * FLP_BAD_ARGUMENT: an unknown flag, or two that exclude each other; a negative number. FLP_OUT_OF_MEMORY. */
 FLP_INLINE flp_status flp_context_create(const flp_context_options *options, flp_context **context);
 
@@ -259,7 +260,7 @@ typedef struct {
     int argmax;             /* 1: args.argmax is written */
     int entropy;            /* 1: args.entropy is written; the other outputs keep their bits */
     flp_precision precision;
-    flp_backend backend; /* AUTO: the first that fits of sm_90a, portable, CPU; another value: that path, or FLP_NO_VARIANT */
+    flp_backend backend; /* AUTO: the first that fits of sm_90a, portable, CPU; another value: that path, or an error, as FLP_NO_VARIANT or FLP_NO_DRIVER */
     int64_t vocab_first; /* a shard's first vocabulary entry; else 0 */
     int64_t vocab_total; /* the V of all shards together, vocab_first + vocab .. 2^31 - 1. A shard may be empty: vocab is 0, weight and bias are NULL.
                             0: the problem is no shard */
@@ -274,8 +275,8 @@ FLP_INLINE flp_status flp_linear_logp_problem_parse(const char *text, flp_linear
 
 /* Chooses the path, obtains the kernels (from memory, from disk, or by NVRTC) and loads them into the CUDA context that is current in this
  * thread. Destroy the plan with flp_plan_destroy, before its context.
- * FLP_BAD_ARGUMENT, FLP_NO_VARIANT, FLP_WRONG_CONTEXT (a GPU path was requested and no CUDA context is current), FLP_NO_NVRTC, FLP_COMPILE_FAILED,
- * FLP_CAPTURING, FLP_CUDA_FAILED, FLP_OUT_OF_MEMORY. After a failure nothing is left behind, and *plan is NULL. */
+ * FLP_BAD_ARGUMENT, FLP_NO_VARIANT, FLP_NO_DRIVER (a GPU path was requested), FLP_WRONG_CONTEXT (likewise, and no CUDA context is current), FLP_FORKED,
+ * FLP_NO_NVRTC, FLP_COMPILE_FAILED, FLP_CAPTURING, FLP_CUDA_FAILED, FLP_OUT_OF_MEMORY. After a failure nothing is left behind, and *plan is NULL. */
 FLP_INLINE flp_status flp_linear_logp_plan_create(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan);
 
 /* On a GPU path every pointer is a device pointer of the plan's CUDA context, borrowed until the stream has passed the call. On the CPU path
@@ -303,8 +304,8 @@ typedef struct {
 
 /* Computes logp (and lse, entropy, argmax). On a GPU path the call enqueues its work on the stream and returns; with a workspace it allocates
  * nothing; it may be captured. On the CPU path it is complete on return.
- * Targets: one that is neither ignored nor in 0 .. V - 1 makes its row NaN and is counted (flp_plan_target_errors). In an ignored row logp is 0
- * whatever hidden holds; lse, entropy and argmax are computed from its hidden. A NaN or +inf logit makes its row's logp, lse and entropy NaN.
+ * Targets: one that is neither ignored nor in 0 .. V - 1 makes its row's logp NaN and is counted (flp_plan_target_errors). In an ignored row logp is 0
+ * whatever hidden holds. In both, lse, entropy and argmax are computed from its hidden. A NaN or +inf logit makes its row's logp, lse and entropy NaN.
  * Accuracy: beyond the rounding of the logits to fp32, logp has a relative error of at most 2e-6 even if the target is nearly certain; the
  * difference of the target's logit and lse does not. lse and entropy are summed relative to the target, so their last bits depend on it.
  * FLP_BAD_ARGUMENT names the argument, FLP_BAD_TARGET the row and its target. Then nothing was enqueued. */
@@ -317,7 +318,8 @@ FLP_INLINE flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_l
 FLP_INLINE flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
 
 /* Makes the plans that flp_linear_logp needs for any N up to problem.rows, and reserves scratch for the stream until
- * flp_context_release_scratch. */
+ * flp_context_release_scratch. Without it, a captured call takes the scratch of the last stream with the same handle: prepare a stream that may have the handle
+ * of a destroyed one whose work still runs. */
 FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
 
 /* ---- linear_logp over shards of the vocabulary --------------------------------------------------------------- */
@@ -355,8 +357,8 @@ typedef struct {
  * weight_stride are not used. flp_linear_logp_prepare prepares it.
  * Parts are merged in the order of the array: the same parts in the same order give the same bits, which depend on where the vocabulary was cut. Values are
  * those of the call without shards, except that the parts are rounded to fp32. A z with |z log2(e)| > 2^23 is itself rounded to fp32.
- * A target that is neither ignored nor in 0 .. vocab_total - 1 makes its row NaN and is counted here (flp_plan_target_errors), not by the shards. A target
- * that lies in no shard makes its row NaN, too.
+ * A target that is neither ignored nor in 0 .. vocab_total - 1 makes its row's logp NaN and is counted here (flp_plan_target_errors), not by the shards. So
+ * does, uncounted, a target that lies in no shard.
  * Errors as flp_linear_logp; also FLP_BAD_ARGUMENT if the problem is no shard. */
 FLP_INLINE flp_status flp_linear_logp_merge(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_merge_args *args);
 

@@ -29,8 +29,10 @@ __attribute__((format(printf, 2, 3))) static flp_status choose_cpu(flp_choice *c
     return FLP_OK;
 }
 
-static flp_status refuse(flp_status status, flp_backend asked)
+flp_status flp_choose_refuse(flp_status status, flp_backend asked)
 {
+    if (status == FLP_WRONG_CONTEXT)
+        return flp_status_prefix(status, "backend %s: a GPU is there, make its CUDA context current or ask for the CPU", names[asked]);
     return flp_status_prefix(status, "backend %s", names[asked]);
 }
 
@@ -101,7 +103,7 @@ static flp_status choose_on_device(flp_context *context, const flp_choice_wanted
         return FLP_OK;
     flp_status_restore_message(why);
     if (status != FLP_NO_VARIANT || wanted->backend != FLP_BACKEND_AUTO || wanted->stays_on_gpu)
-        return refuse(status, wanted->backend);
+        return flp_choose_refuse(status, wanted->backend);
     choose_cpu(choice, "%s%s%s", missing, *missing ? "; " : "", flp_error_message());
     flp_log_warning("%s runs on the CPU beside %s: %s", wanted->problem, device->facts.name, choice->reason);
     return FLP_OK;
@@ -119,14 +121,12 @@ flp_status flp_choose_path(flp_context *context, const flp_choice_wanted *wanted
     if (context->flags & FLP_CONTEXT_NO_GPU) {
         if (asked == FLP_BACKEND_AUTO)
             return choose_cpu(choice, "the context has FLP_CONTEXT_NO_GPU");
-        return refuse(flp_status_fail(FLP_NO_VARIANT, "the context has FLP_CONTEXT_NO_GPU"), asked);
+        return flp_choose_refuse(flp_status_fail(FLP_NO_VARIANT, "the context has FLP_CONTEXT_NO_GPU"), asked);
     }
     status = flp_device_current(device);
     if (status == FLP_NO_DRIVER && asked == FLP_BACKEND_AUTO)
         return choose_cpu(choice, "%s", flp_error_message());
-    if (status == FLP_WRONG_CONTEXT)
-        return flp_status_prefix(status, "backend %s: a GPU is there, make its CUDA context current or ask for the CPU", names[asked]);
     if (status != FLP_OK)
-        return refuse(status, asked);
+        return flp_choose_refuse(status, asked);
     return choose_on_device(context, wanted, device, choice);
 }

@@ -21,6 +21,9 @@ typedef struct {
  * FLP_NO_VARIANT: the backend has no kernels for the problem. FLP_NO_DRIVER: a GPU backend is requested, and there is no driver. FLP_FORKED. */
 flp_status flp_choose_path(flp_context *context, const flp_choice_wanted *wanted, flp_device *device, flp_choice *choice);
 
+/* Puts the requested backend, and for FLP_WRONG_CONTEXT what to do, in front of the message of this status. Returns the status. */
+flp_status flp_choose_refuse(flp_status status, flp_backend asked);
+
 /* For a GPU that is newer than the library, or than NVRTC: chooses portable kernels of an older GPU as PTX, which the driver compiles. why: the reason why
  * there are no kernels of the GPU's own, which choice->reason repeats. FLP_NO_VARIANT: the GPU is not newer, another path was requested, or the problem has no
  * such kernels. */

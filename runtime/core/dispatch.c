@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/int64.h"
 #include "base/status.h"
+#include "core/choose.h"
 #include "core/plan.h"
 #include "core/problem.h"
 #include "core/scratch.h"
@@ -208,7 +209,7 @@ flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const
 
     /* A backend that does not exist is reported as such, rather than as a missing driver or CUDA context. */
     if (status != FLP_OK)
-        return flp_problem_check_field(op, op->backend_at, problem, &backend) != FLP_OK ? FLP_BAD_ARGUMENT : status;
+        return flp_problem_check_field(op, op->backend_at, problem, &backend) != FLP_OK ? FLP_BAD_ARGUMENT : flp_choose_refuse(status, (flp_backend)backend);
     key.cuda_context = *cuda_context;
     if (is_recent(latest, context, op, problem, &key) || is_recent(latest = place_of(op, problem, &key), context, op, problem, &key)) {
         *plan = recents[latest].plan;

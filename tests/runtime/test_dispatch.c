@@ -361,7 +361,8 @@ static void a_missing_driver_is_looked_for_once(void **state)
     assert_succeeds(flp_linear_logp(context, &problem, &args));
     assert_string_equal(opened, fake_library.opened);
     problem.backend = FLP_BACKEND_SM90A;
-    assert_fails(FLP_NO_DRIVER, flp_linear_logp(context, &problem, &args), "libcuda.so");
+    assert_fails(FLP_NO_DRIVER, flp_linear_logp(context, &problem, &args), "backend sm_90a: ");
+    assert_contains(flp_error_message(), "libcuda.so");
 }
 
 static void a_forked_child_is_told_so(void **state)

@@ -299,7 +299,8 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.label_smoothing = 1.5, "label_smoothing: got 1.5, wanted 0 .. 1");
     REFUSED(args.label_smoothing = NAN, "label_smoothing: got ");
     REFUSED(args.label_smoothing = 0.1, "label_smoothing: got 0.1, wanted 0: the problem's label_smoothing is 0");
-    REFUSED(args.lse_square_scale = INFINITY, "lse_square_scale: got inf, wanted a finite number");
+    REFUSED(args.lse_square_scale = INFINITY, "lse_square_scale: got inf, wanted a number that is finite in fp32");
+    REFUSED(args.lse_square_scale = 1e39, "lse_square_scale: got 1e+39, wanted a number that is finite in fp32");
     REFUSED(args.loss = NULL, "loss: got NULL");
     REFUSED(args.logp = (float *)((char *)logp + 2), "logp: got 0x");
     REFUSED(args.lse = (float *)((char *)lse + 2), "lse: got 0x");
@@ -349,6 +350,7 @@ static void token_inputs_and_parameters_go_by_their_names(void **state)
     REFUSED(args.token_input_count = 3, "token_inputs: got \"rewards\", which is no input of policy_gradient");
     REFUSED(args.token_parameter_count = 2, "token_parameters: got \"clip_lower\", which is no parameter of policy_gradient");
     REFUSED(parameters[0].value = NAN, "clip_low: got ");
+    REFUSED(parameters[0].value = -1e39, "clip_low: got -1e+39, wanted a number that is finite in fp32");
     parameters[0].value = 0.1;
     REFUSED(args.lse_square_scale = 1, "lse_square_scale: got 1, wanted 0: policy_gradient says what the loss is");
     inputs[1].values = NULL;

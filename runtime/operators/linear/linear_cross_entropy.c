@@ -1,4 +1,5 @@
 /* linear_cross_entropy: the table of its arguments, how the names of its token loss' inputs and parameters are resolved, and its calls. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -48,6 +49,12 @@ static const flp_argument *const partials_arrays[] = { flp_linear_logp_argument_
     }
 static const flp_arguments arguments = ARGUMENTS(arrays), partials_arguments = ARGUMENTS(partials_arrays);
 
+/* 1: the number is one in fp32, too, in which GPUs compute the loss. */
+static int is_single(double value)
+{
+    return fabs(value) <= FLT_MAX;
+}
+
 static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
 {
     const double smoothing = args->label_smoothing, scale = args->lse_square_scale;
@@ -56,8 +63,8 @@ static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem,
         return flp_status_fail(FLP_BAD_ARGUMENT, "label_smoothing: got %g, wanted 0 .. 1", smoothing);
     if (smoothing != 0 && !problem->label_smoothing)
         return flp_status_fail(FLP_BAD_ARGUMENT, "label_smoothing: got %g, wanted 0: the problem's label_smoothing is 0", smoothing);
-    if (!isfinite(scale))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted a finite number", scale);
+    if (!is_single(scale))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted a number that is finite in fp32", scale);
     if (scale != 0 && problem->token_loss[0])
         return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted 0: %s says what the loss is", scale, problem->token_loss);
     if (args->multiprocessors_left < 0)
@@ -140,8 +147,8 @@ static flp_status set_parameter(const flp_token_program *program, const char *lo
 
     if (at < 0)
         return refuse_name("token_parameters", given->name, loss, "parameter");
-    if (!isfinite(given->value))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %g, wanted a finite number", given->name, given->value);
+    if (!is_single(given->value))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %g, wanted a number that is finite in fp32", given->name, given->value);
     call->parameter[at] = given->value;
     return FLP_OK;
 }
