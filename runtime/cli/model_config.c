@@ -171,16 +171,42 @@ static flp_status read_dtype(const scopes *from, flp_dtype *dtype)
     return refuse(name, value, "\"bfloat16\", \"float16\" or \"float32\"");
 }
 
-/* Granite divides the logits by a number, Cohere multiplies them, MiniCPM divides the hidden states by hidden_size over a number. */
+/* What the families do with logits_scaling. A file without a model_type is taken for one of Granite. */
+static const struct {
+    const char *prefix; /* of model_type */
+    int divides;
+} scalings[] = { { "granite", 1 }, { "hyperclovax", 0 } };
+
+/* Multiplies *temperature, by which the logits are divided. */
+static flp_status read_scaling(const scopes *from, const char *model_type, double *temperature)
+{
+    static const char *const names[] = { "logits_scaling", NULL };
+    double scaling = 1;
+    flp_status status = read_positive(from, names, &scaling);
+    if (status != FLP_OK || scaling == 1)
+        return status;
+    for (size_t i = 0; i < sizeof scalings / sizeof scalings[0]; i++)
+        if (!*model_type || strncmp(model_type, scalings[i].prefix, strlen(scalings[i].prefix)) == 0) {
+            *temperature *= scalings[i].divides ? scaling : 1 / scaling;
+            return FLP_OK;
+        }
+    return flp_status_fail(
+        FLP_BAD_ARGUMENT,
+        "logits_scaling: got %g with model_type \"%s\", wanted a model_type that begins with \"granite\", which divides the logits by it, or "
+        "\"hyperclovax\", which multiplies them",
+        scaling, model_type);
+}
+
+/* Cohere and Falcon-H1 multiply the logits by a number, MiniCPM divides the hidden states by hidden_size over a number. */
 static flp_status read_logits(const scopes *from, flp_model_config *config)
 {
     static const char *const softcap[] = { "final_logit_softcapping", "logits_soft_cap", "output_logits_soft_cap", NULL };
-    static const char *const divisor[] = { "logits_scaling", NULL }, *const factor[] = { "logit_scale", NULL };
+    static const char *const factor[] = { "logit_scale", "lm_head_multiplier", NULL };
     static const char *const base[] = { "dim_model_base", NULL };
     double scale = 1, base_size = (double)config->hidden;
     flp_status status = read_positive(from, softcap, &config->softcap);
     if (status == FLP_OK)
-        status = read_positive(from, divisor, &config->temperature);
+        status = read_scaling(from, config->model_type, &config->temperature);
     if (status == FLP_OK)
         status = read_positive(from, factor, &scale);
     if (status == FLP_OK)

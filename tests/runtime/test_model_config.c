@@ -89,8 +89,30 @@ static void scaled_logits_are_a_temperature(void **state)
     (void)state;
     assert_true(parsed("{\"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 16.0}").temperature == 16);
     assert_true(parsed("{\"hidden_size\": 8, \"vocab_size\": 9, \"logit_scale\": 0.0625}").temperature == 16);
+    assert_true(parsed("{\"model_type\": \"falcon_h1\", \"hidden_size\": 8, \"vocab_size\": 9, \"lm_head_multiplier\": 0.0625}").temperature == 16);
     assert_true(parsed("{\"hidden_size\": 64, \"vocab_size\": 9, \"dim_model_base\": 16}").temperature == 4);
     assert_refused("{\"hidden_size\": 8, \"vocab_size\": 9, \"logit_scale\": \"inv_sqrt_d_model\"}", "logit_scale: got \"inv_sqrt_d_model\", wanted a number");
+}
+
+static void whether_a_scaling_divides_depends_on_the_family(void **state)
+{
+    static const struct {
+        const char *model_type;
+        double temperature;
+    } cases[] = { { "granite", 8 }, { "granitemoehybrid", 8 }, { "hyperclovax", 0.125 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"model_type\": \"%s\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 8}", cases[i].model_type);
+        assert_true(parsed(text).temperature == cases[i].temperature);
+    }
+    assert_refused("{\"model_type\": \"new\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 8}",
+                   "logits_scaling: got 8 with model_type \"new\", wanted a model_type that begins with \"granite\"");
+    assert_true(parsed("{\"model_type\": \"new\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 1}").temperature == 1);
+    /* The inner object's type counts. */
+    assert_true(parsed("{\"model_type\": \"x_vl\", \"text_config\": {\"model_type\": \"hyperclovax\", \"hidden_size\": 8, \"vocab_size\": 9,"
+                       "\"logits_scaling\": 8}}")
+                    .temperature == 0.125);
 }
 
 static void a_padded_weight_has_more_rows_than_the_vocabulary(void **state)
@@ -182,6 +204,7 @@ int main(void)
         cmocka_unit_test(every_name_of_a_dtype_is_read),
         cmocka_unit_test(other_families_names_are_known),
         cmocka_unit_test(scaled_logits_are_a_temperature),
+        cmocka_unit_test(whether_a_scaling_divides_depends_on_the_family),
         cmocka_unit_test(a_padded_weight_has_more_rows_than_the_vocabulary),
         cmocka_unit_test(a_multimodal_models_language_model_goes_first),
         cmocka_unit_test(an_inner_models_defaults_are_known),
