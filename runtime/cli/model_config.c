@@ -246,10 +246,44 @@ static flp_status read_object(json_t *outer, flp_model_config *config)
     return status;
 }
 
+/* The length of the word at the start of text if Python writes a number that is not finite as that; else 0. */
+static size_t length_of_not_finite(const char *text, size_t bytes)
+{
+    static const char *const words[] = { "-Infinity", "Infinity", "NaN" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i]) <= bytes && memcmp(text, words[i], strlen(words[i])) == 0)
+            return strlen(words[i]);
+    return 0;
+}
+
+/* Appends the text with null for each number that is not finite, which JSON has no word for. In a string such a word stays. */
+static void append_json(const char *text, size_t bytes, flp_text *json)
+{
+    int in_string = 0;
+    size_t copied = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        const size_t length = in_string ? 0 : length_of_not_finite(text + i, bytes - i);
+        if (length > 0) {
+            flp_text_append_bytes(json, text + copied, i - copied);
+            flp_text_append(json, "null");
+            copied = i + length;
+            i = copied - 1;
+        } else if (in_string && text[i] == '\\') {
+            i++;
+        } else if (text[i] == '"') {
+            in_string = !in_string;
+        }
+    }
+    flp_text_append_bytes(json, text + copied, bytes - copied);
+}
+
 flp_status flp_model_config_parse(const char *text, size_t bytes, flp_model_config *config)
 {
-    json_error_t error;
-    json_t *object = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    json_error_t error = { .text = "" };
+    flp_text json = { 0 };
+    append_json(text, bytes, &json);
+    json_t *object = json.failed ? NULL : json_loadb(json.data, json.length, JSON_REJECT_DUPLICATES, &error);
+    flp_text_free(&json);
     flp_status status;
     *config = (flp_model_config){ .temperature = 1, .tied = -1 };
     if (object == NULL)

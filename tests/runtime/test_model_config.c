@@ -176,6 +176,20 @@ static void a_wrong_value_is_named(void **state)
     assert_refused("", "not JSON");
 }
 
+/* As Python's json.dump writes them: Nemotron-H and Mamba 2 have such a time_step_limit. */
+static void a_number_that_is_not_finite_is_null(void **state)
+{
+    (void)state;
+    assert_int_equal(parsed("{\"time_step_limit\": [0.0, Infinity], \"a\":-Infinity,\"b\":NaN,\"hidden_size\": 8, \"vocab_size\": 9}").hidden, 8);
+    assert_true(parsed("{\"hidden_size\": 8, \"vocab_size\": 9, \"final_logit_softcapping\": NaN}").softcap == 0);
+    assert_string_equal(parsed("{\"hidden_size\": 8, \"vocab_size\": 9, \"model_type\": \"NaN, -Infinity\", \"b\": NaN}").model_type, "NaN, -Infinity");
+    assert_string_equal(parsed("{\"hidden_size\": 8, \"vocab_size\": 9, \"model_type\": \"\\\"NaN\\\\\", \"b\": NaN}").model_type, "\"NaN\\");
+    assert_refused("{\"hidden_size\": 8, \"vocab_size\": 9, \"b\": NaNs}", "not JSON");
+    assert_refused("{\"hidden_size\": 8, \"vocab_size\": 9, \"b\": --Infinity}", "not JSON");
+    assert_refused("{\"hidden_size\": 8, \"vocab_size\": 9, \"b\": \"NaN", "not JSON");
+    assert_refused("NaN", "not");
+}
+
 static void a_folder_stands_for_the_file_inside(void **state)
 {
     char folder[] = "/tmp/fusedlogp-model-XXXXXX", path[sizeof folder + 16];
@@ -209,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_multimodal_models_language_model_goes_first),
         cmocka_unit_test(an_inner_models_defaults_are_known),
         cmocka_unit_test(a_wrong_value_is_named),
+        cmocka_unit_test(a_number_that_is_not_finite_is_null),
         cmocka_unit_test(a_folder_stands_for_the_file_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
