@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "cli/console.h"
 #include "assertions.h"
 #include "fake_directory.h"
@@ -122,8 +123,15 @@ static void a_renamed_file_is_still_the_one_that_was_opened(void **state)
     flp_mapped_file_close(&file);
 }
 
-/* In another process: maps a file `opened` times, cuts it short and reads its last page. The wait status, and what was said. */
-static int read_cut_file(int opened, char *message)
+static void *read_byte(void *at)
+{
+    (void)*(volatile char *)at;
+    return NULL;
+}
+
+/* In another process: maps a file `opened` times, cuts it short and reads its last page, with in_thread in a thread of the library. The wait status, and what
+ * was said. */
+static int read_cut_file(int opened, int in_thread, char *message)
 {
     const char *path = make("cut"), *log = fake_directory_path(directory, "log");
     char *text;
@@ -133,7 +141,8 @@ static int read_cut_file(int opened, char *message)
 
     if (child == 0) {
         flp_mapped_file files[MANY] = { 0 };
-        volatile char byte;
+        pthread_t thread;
+        char *last;
 
         if (!freopen(log, "w", stderr))
             abort();
@@ -142,8 +151,11 @@ static int read_cut_file(int opened, char *message)
                 abort();
         if (truncate(path, 10) != 0)
             abort();
-        byte = ((char *)files[0].bytes)[PAGES * page];
-        (void)byte;
+        last = (char *)files[0].bytes + PAGES * page;
+        if (!in_thread)
+            read_byte(last);
+        else if (flp_thread_start(&thread, NULL, read_byte, last) == 0)
+            pthread_join(thread, NULL);
         _exit(0);
     }
     assert_int_equal(child, waitpid(child, &status, 0));
@@ -159,12 +171,13 @@ static void a_part_that_is_gone_ends_the_program_with_its_name(void **state)
     int status;
 
     (void)state;
-    for (int opened = 1; opened <= MANY; opened += MANY - 1) {
-        status = read_cut_file(opened, message);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(FLP_EXIT_FAILED, WEXITSTATUS(status));
-        assert_contains(message, "cut: a part could not be read: the file was cut short");
-    }
+    for (int opened = 1; opened <= MANY; opened += MANY - 1)
+        for (int in_thread = 0; in_thread < 2; in_thread++) {
+            status = read_cut_file(opened, in_thread, message);
+            assert_true(WIFEXITED(status));
+            assert_int_equal(FLP_EXIT_FAILED, WEXITSTATUS(status));
+            assert_contains(message, "cut: a part could not be read: the file was cut short");
+        }
 }
 
 /* The guard is for the files alone: any other such fault is one of the program, and shows. */
