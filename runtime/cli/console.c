@@ -1,6 +1,7 @@
 /* Shared by the programs: messages, exit codes, option values, progress. */
 #include "cli/console.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -52,8 +53,23 @@ static void end_output(void)
         _exit(FLP_EXIT_FAILED);
 }
 
+/* Opens the standard streams that the program was started without. Otherwise a file that is opened later would get such a descriptor, and take what is
+ * printed, or be what a result's name stands for. Nobody writes to what stands for standard input or reads what stands for standard output, so that using
+ * them still fails. Standard output is a pipe, because /dev/null may be given as a name for results. */
+static void open_standard_streams(void)
+{
+    int ends[2];
+    if (fcntl(STDIN_FILENO, F_GETFD) < 0 && open("/dev/null", O_WRONLY) < 0)
+        return;
+    if (fcntl(STDOUT_FILENO, F_GETFD) < 0 && (pipe(ends) != 0 || close(ends[1]) != 0))
+        return;
+    if (fcntl(STDERR_FILENO, F_GETFD) < 0 && open("/dev/null", O_WRONLY) < 0)
+        return;
+}
+
 void flp_console_start(const char *program)
 {
+    open_standard_streams();
     program_name = program;
     argp_program_version_hook = print_version;
     argp_err_exit_status = FLP_EXIT_USAGE;

@@ -16,7 +16,8 @@ enum {
     FLP_EXIT_MISSING = 5    /* fusedlogp-gen --check: a kernel is missing */
 };
 
-/* To be called once at the start of main. Sets the program's name for messages and --version, prints the library's warnings to stderr, makes usage errors
+/* To be called once at the start of main, before any file is opened. Opens the standard streams that are closed, so that no other file takes their numbers;
+ * reading and printing still fail there. Sets the program's name for messages and --version, prints the library's warnings to stderr, makes usage errors
  * exit with FLP_EXIT_USAGE, and makes the process exit with FLP_EXIT_FAILED, wherever it ends, if standard output could not be written completely. program: a
  * static string. */
 void flp_console_start(const char *program);

@@ -121,7 +121,7 @@ static int report(const merge_options *options, const shard *shards, const flp_r
         return flp_console_print_json(json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:s}", "result", facts->result, "shards", (json_int_t)facts->shard.count,
                                                 "rows", (json_int_t)facts->shape.rows, "tokens", (json_int_t)tokens, "mean_logp", flp_console_json_number(mean),
                                                 "perplexity", flp_console_json_number(exp(-mean)), "numerics", facts->numerics));
-    FILE *to = strcmp(options->out, "-") == 0 ? stderr : stdout;
+    FILE *to = flp_output_file_is_standard_output(options->out) ? stderr : stdout;
     if (options->quiet)
         return FLP_EXIT_OK;
     fprintf(to, "shards         %" PRId64 " of %s\n", facts->shard.count, facts->result);
@@ -191,8 +191,8 @@ static void check_options(struct argp_state *state, void *into)
         argp_error(state, "wanted the files of all shards, which fusedlogp score --shard wrote");
     if (options->out == NULL)
         argp_error(state, "--out is missing");
-    if (options->json && strcmp(options->out, "-") == 0)
-        argp_error(state, "--json: wanted without a result that is -, for both would be on standard output");
+    if (options->json && flp_output_file_is_standard_output(options->out))
+        argp_error(state, "--json: wanted without a result on standard output, where the JSON goes; got %s", options->out);
 }
 
 int flp_merge_main(int argc, char **argv)

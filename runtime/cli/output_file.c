@@ -57,13 +57,23 @@ static int is_standard_output(const struct stat *facts)
     return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == facts->st_dev && output.st_ino == facts->st_ino;
 }
 
+/* A standard output that was closed when the program started can only be read (flp_console_start). */
+static flp_status check_open(const char *path)
+{
+    const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    return flags < 0 || (flags & O_ACCMODE) == O_RDONLY ? refuse(path, "standard output is closed") : FLP_OK;
+}
+
 /* Refuses a terminal: the result is binary, for a program to read. */
 static flp_status find_standard_output(flp_output_file *file)
 {
     file->kind = FLP_OUTPUT_STDOUT;
-    if (fstat(STDOUT_FILENO, &file->facts) != 0)
-        return refuse("-", strerror(errno));
-    return isatty(STDOUT_FILENO) ? refuse("-", "standard output is a terminal, wanted a pipe or a file") : FLP_OK;
+    flp_status status = check_open("-");
+    if (status == FLP_OK && fstat(STDOUT_FILENO, &file->facts) != 0)
+        status = refuse("-", strerror(errno));
+    if (status == FLP_OK && isatty(STDOUT_FILENO))
+        status = refuse("-", "standard output is a terminal, wanted a pipe or a file");
+    return status;
 }
 
 flp_status flp_output_file_find(const char *path, flp_output_file *file)
@@ -79,13 +89,20 @@ flp_status flp_output_file_find(const char *path, flp_output_file *file)
     if (exists && (is_standard_output(&file->facts) || !S_ISREG(file->facts.st_mode))) {
         file->kind = is_standard_output(&file->facts) ? FLP_OUTPUT_STDOUT : FLP_OUTPUT_STREAM;
         snprintf(file->path, sizeof file->path, "%s", path);
-        return FLP_OK;
+        return file->kind == FLP_OUTPUT_STDOUT ? check_open(path) : FLP_OK;
     }
     flp_status status = follow_links(path, file->path);
     if (status != FLP_OK)
         return status;
     file->kind = exists ? FLP_OUTPUT_REGULAR : FLP_OUTPUT_NEW;
     return exists ? FLP_OK : find_folder(path, file);
+}
+
+int flp_output_file_is_standard_output(const char *path)
+{
+    flp_output_file file;
+    flp_output_file_find(path, &file); /* what it refuses has its kind, too */
+    return file.kind == FLP_OUTPUT_STDOUT && (!S_ISCHR(file.facts.st_mode) || isatty(STDOUT_FILENO));
 }
 
 int flp_output_file_is(const flp_output_file *file, const flp_output_file *other)

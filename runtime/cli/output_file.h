@@ -15,8 +15,11 @@ typedef struct {
 } flp_output_file;
 
 /* Finds what path leads to now, through symbolic links, also dangling ones; "-" is standard output, which may not be a terminal. FLP_IO_FAILED: its folder is
- * missing, it is a folder itself, or its links form a circle; the message starts with path. */
+ * missing, it is a folder itself, its links form a circle, or it is a standard output that is closed; the message starts with path. */
 flp_status flp_output_file_find(const char *path, flp_output_file *file);
+/* 1 where what is written to path is part of standard output, whatever its name: "-", /dev/stdout, /dev/fd/1, or the file that standard output goes to. 0 for
+ * a character device that is no terminal (/dev/null), since nothing can be mixed there. */
+int flp_output_file_is_standard_output(const char *path);
 /* 1 where writing both would leave only one of them: a file under two names, or the same new name. 0 for a character device (/dev/null): it keeps nothing. */
 int flp_output_file_is(const flp_output_file *file, const flp_output_file *other);
 

@@ -31,7 +31,7 @@ typedef struct {
 
 /* Exits on a usage error, as argp does. */
 void flp_score_options_parse(int argc, char **argv, flp_score_options *options);
-int flp_score_takes_output(const flp_score_options *options); /* 1: a result is "-", so that the summary goes to stderr */
+const char *flp_score_on_output(const flp_score_options *options); /* a result that goes to standard output, so that the summary goes to stderr; or NULL */
 
 typedef struct {
     flp_tensor hidden, weight, bias, target;

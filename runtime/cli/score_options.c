@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/score.h"
 #include "core/problem.h"
 #include "cpu/thread_pool.h"
@@ -62,13 +63,13 @@ static const flp_option table[] = {
     { 0 }
 };
 
-int flp_score_takes_output(const flp_score_options *options)
+const char *flp_score_on_output(const flp_score_options *options)
 {
     const char *const paths[] = { options->out, options->lse, options->entropy, options->argmax };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (paths[i] != NULL && strcmp(paths[i], "-") == 0)
-            return 1;
-    return 0;
+        if (paths[i] != NULL && flp_output_file_is_standard_output(paths[i]))
+            return paths[i];
+    return NULL;
 }
 
 /* Wanted are hidden and a head, by options or by a model, or else logits, with which no option of the head makes sense. */
@@ -114,15 +115,15 @@ static void name_shards(struct argp_state *state, flp_score_options *options)
 /* A JSON summary on standard output would be mixed with a result that is written there. */
 static void check_summary(struct argp_state *state, const flp_score_options *options)
 {
-    if (options->json && flp_score_takes_output(options))
-        argp_error(state, "--json: wanted without a result that is -, for both would be on standard output");
+    if (options->json && flp_score_on_output(options) != NULL)
+        argp_error(state, "--json: wanted without a result on standard output, where the JSON goes; got %s", flp_score_on_output(options));
 }
 
 static void finish(struct argp_state *state, void *options)
 {
     check_tensors(state, options);
-    check_summary(state, options);
     name_shards(state, options);
+    check_summary(state, options);
 }
 
 void flp_score_options_parse(int argc, char **argv, flp_score_options *options)

@@ -145,6 +145,6 @@ int flp_score_report(const flp_score_options *options, const flp_score_inputs *i
         return code != FLP_EXIT_OK ? code : printed;
     }
     if (!options->quiet)
-        print_text(flp_score_takes_output(options) ? stderr : stdout, options, inputs, result, &of);
+        print_text(flp_score_on_output(options) ? stderr : stdout, options, inputs, result, &of);
     return code;
 }

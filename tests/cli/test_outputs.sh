@@ -85,7 +85,20 @@ fusedlogp score --backend cpu $inputs --out - 2>messages | cat >dash.npy
 check_same "... in a pipe, with the summary elsewhere" wanted.npy dash.npy
 check_match "... which is standard error" "^mean log-prob" messages
 check_fails "two results on standard output" 2 "--lse: - is the file of --out, -" score --out - --lse -
-check_fails "a result beside JSON" 2 "--json: wanted without a result that is -" score --out - --json
+check_fails "a result beside JSON" 2 "--json: wanted without a result on standard output, where the JSON goes; got -" score --out - --json
+ln -s /dev/fd/1 descriptor.csv
+for name in /dev/stdout /dev/fd/1 descriptor.csv; do
+    fusedlogp score --backend cpu $inputs --out $name 2>messages | cat >beside.csv
+    check_same "nothing but the result is on standard output with --out $name" wanted.csv beside.csv
+    check_match "... the summary is on standard error" "^mean log-prob" messages
+    check_fails "... and JSON is refused" 2 "--json: wanted without a result on standard output, where the JSON goes; got $name" score --lse $name --json
+done
+fusedlogp score --backend cpu $inputs --argmax /dev/stdout >argmax.csv 2>messages
+check_equal "so is --argmax alone" "row,argmax 38" "$(head -n 1 argmax.csv) $(wc -l <argmax.csv)"
+fusedlogp score --backend cpu $inputs --out shared.csv >shared.csv 2>messages
+check_same "a file that standard output goes to" wanted.csv shared.csv
+fusedlogp score --backend cpu $inputs --out /dev/null --json >/dev/null 2>messages
+check_equal "what is thrown away is mixed with nothing" 0 $?
 if command -v script >/dev/null; then
     script -qec "'$build/fusedlogp' score --backend cpu --quiet $inputs --out -" /dev/null >terminal </dev/null
     check_match "numbers for programs are not shown to people" "--out: -: standard output is a terminal, wanted a pipe or a file" terminal
@@ -132,4 +145,17 @@ check_equal "a standard output that is closed" 1 $?
 score --out closed.csv >&-
 check_equal "... is no fault where nothing is printed" 0 $?
 check_same "... and the result is there" wanted.csv closed.csv
+for name in - /dev/stdout; do
+    fusedlogp score --backend cpu $inputs --out $name >&- 2>messages
+    check_equal "... but for a result that goes there: $name" 1 $?
+    check_match "... which is said" "^fusedlogp: --out: $name: standard output is closed$" messages
+done
+fusedlogp score --backend cpu $inputs <&- >&- 2>messages
+check_equal "... and for the summary" 1 $?
+check_match "... which is said, too" "standard output cannot be written" messages
+score --out closed.npy <&- >&- 2>&-
+check_equal "no file takes the place of a stream that is closed" 0 $?
+check_same "... and the result is whole" wanted.npy closed.npy
+score --out /dev/null >&-
+check_equal "/dev/null is not taken for a standard output that is closed" 0 $?
 finish

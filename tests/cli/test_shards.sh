@@ -33,6 +33,10 @@ merge --out merged.npy --json part.npy.shard-*-of-5 >summary.json
 for value in rows tokens mean_logp perplexity numerics; do
     check_equal "the summary's $value is that of the whole" "$(json_value whole-summary.json $value)" "$(json_value summary.json $value)"
 done
+merge --out /dev/stdout part-lse.npy.shard-*-of-5 2>messages | cat >merged.csv
+check_same "a whole on /dev/stdout has no summary in it" whole-lse.csv merged.csv
+check_fails "... and none as JSON" 2 "--json: wanted without a result on standard output, where the JSON goes; got /dev/stdout" \
+    merge --out /dev/stdout --json part-lse.npy.shard-*-of-5
 merge --out - part-lse.npy.shard-*-of-5 2>messages | cat >merged.npy
 check_same "merged onto standard output" whole-lse.npy merged.npy
 check_match "... with the summary elsewhere" "^shards         5 of lse" messages
