@@ -56,7 +56,7 @@ static int print_chosen(const flp_records_command *command, void (*print)(const 
     else if (code == FLP_EXIT_OK && !command->quiet && print == print_line)
         printf("%zu record%s; %s\n", shown, flp_text_plural(shown),
                flp_records_directory(records)[0] ? flp_records_directory(records) : "no directory of this user's");
-    if (code == FLP_EXIT_OK && !command->json && print == print_whole && !shown) {
+    if (code == FLP_EXIT_OK && print == print_whole && !shown) {
         flp_console_error("no record is known here%s", command->count ? " with such a word in its problem, architecture, device or name" : "");
         code = FLP_EXIT_FAILED;
     }

@@ -306,6 +306,13 @@ static flp_status check_plot(const flp_tune_command *command)
     return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "--plot");
 }
 
+static int report_nothing(const flp_tune_command *command)
+{
+    if (!command->quiet)
+        flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
+    return command->json ? flp_console_print_json(json_pack("{s:[]}", "results")) : FLP_EXIT_OK;
+}
+
 int flp_tune_main(int argc, char **argv)
 {
     flp_tune_command command;
@@ -324,8 +331,8 @@ int flp_tune_main(int argc, char **argv)
         code = flp_console_fail(status);
     else if (code == FLP_EXIT_OK && q.list.count)
         code = flp_tune_watch(q.slots, command.device_count, flp_records_directory(q.records), run, &q);
-    else if (code == FLP_EXIT_OK && !command.quiet)
-        flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
+    else if (code == FLP_EXIT_OK)
+        code = report_nothing(&command);
     if (q.answers)
         fclose(q.answers);
     free(q.taken);

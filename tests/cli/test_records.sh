@@ -11,6 +11,9 @@ check_match "where there are none, none are listed" "^0 records; $work/mine\$" e
 check_equal "... and exported" 0 "$(records export | wc -c)"
 check_runs "... and all are sound" records lint
 check_fails "... and none shown" 1 "no record is known here" records show
+fusedlogp tune --untuned --json >none.json 2>messages
+check_equal "... and there is nothing to tune, which is no failure" 0 $?
+check_equal "... and JSON without results" '{"results":[]}' "$(tr -d ' \n' <none.json)"
 
 # After a change of a kernel's templates or arithmetic, its problems must be tuned again, or their records removed.
 check_runs "those that are shipped are sound" records lint --quiet "$here/../../records"
@@ -81,6 +84,11 @@ record 8192 "NVIDIA H100" >record.txt
 records import --directory system record.txt --quiet
 check_equal "the system's are listed too" 4 "$(records list --quiet | wc -l)"
 check_fails "show tells that no record has such a word" 1 "no record is known here with such a word" records show nowhere
+records show nowhere --json >none.json 2>messages
+check_equal "... in JSON with the same exit status" 1 $?
+check_equal "... and no records" 0 "$(json_value none.json records)"
+check_match "... and says so" "^fusedlogp: no record is known here with such a word" messages
+check_runs "list may have none" records list nowhere --json
 records export >own.txt
 check_no_match "they are not exported" n8192 own.txt
 records export --all >all.txt
