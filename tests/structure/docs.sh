@@ -1,4 +1,4 @@
-# README.md and docs/ are true: every block is run or compiled, and every program, option, file, function and variable that they name exists.
+# README.md, docs/ and records/README.md are true: every block is run or compiled, and every program, option, file, function and variable that they name exists.
 #
 # The first word after a fence says what the block is. A file name after it saves the block in that file, for the blocks that follow.
 #   sh            is run from the top of a copy of the tree, in which build/ is the build folder
@@ -22,7 +22,7 @@ reasons=" packages gpu minutes debugger nvrtc needs "
 # ---- where blocks run
 
 mkdir "$tree" "$work/bin" "$work/blocks" || exit 1
-for entry in README.md LICENSE Makefile.am configure.ac quickstart .ci bench docs examples gen m4 man python runtime templates tests; do
+for entry in README.md LICENSE Makefile.am configure.ac quickstart .ci bench docs examples gen m4 man python records runtime templates tests; do
     cp -R "$source/$entry" "$tree" || exit 1
 done
 chmod -R u+w "$tree"
@@ -160,6 +160,7 @@ exists() { # PATH: from the top of the tree, or of a program that the Makefile b
     build/*) [ -e "$tree/$1" ] || grep -qE "(^|[[:space:]])${1#build/}([[:space:]]|\$)" "$tree/Makefile.am" ;;
     build-device/*) grep -qE "(^|[[:space:]/])${1#build-device/}([[:space:]]|\$)" "$tree/Makefile.am" ;;
     ../configure) [ -e "$tree/configure.ac" ] ;;
+    ../*) ;; # beside the tree
     *) [ -e "$tree/$1" ] ;;
     esac
 }
@@ -172,7 +173,7 @@ missing_names() { # FILE
         *) command -v "$command" >/dev/null || case $command in autoreconf | gdb | pip | torchrun) ;; *) echo "there is no program $command" ;; esac ;;
         esac
         ours=${command##*/}
-        case $command in tests/* | .ci/* | bench/*.py) ours=$command ;; esac
+        case $command in tests/* | .ci/* | bench/*.py | records/*.py) ours=$command ;; esac
         for word in $words; do
             case $word in
             --*) case $ours in
@@ -300,9 +301,9 @@ check_block() { # DOCUMENT FILE
     check "$name" "$(block_problems "$2" "$kind" $word)"
 }
 
-documents=$(cd "$source" && ls README.md docs/*.md)
+documents=$(cd "$source" && ls README.md docs/*.md records/README.md)
 for document in $documents; do
-    blocks=$work/blocks/$(basename "$document" .md)
+    blocks=$work/blocks/${document%.md}
     check "$document: every fence is closed" "$(split_blocks "$source/$document" "$blocks" || echo "the last one is not")"
     check "$document: what it names is there" "$(wrong_words "$source/$document")"
     check "$document: its links lead somewhere" "$(broken_links "$source/$document")"
