@@ -1,4 +1,4 @@
-# The next steps that quickstart prints are run as they are, in a folder with the files that they name.
+# The next steps that quickstart prints are run as they are, in a folder with the files that they name; and it keeps its configure options.
 . "$(dirname "$0")/setup.sh"
 if ! command -v bash >/dev/null; then
     skip "quickstart's next steps" "no bash"
@@ -7,6 +7,23 @@ if ! command -v bash >/dev/null; then
 fi
 make_tensors
 top=$(cd "$here/../.." && pwd)
+
+# Prints which of its commands quickstart would run for configure options, in a build folder of its own.
+configuring() { # CONFIGURE OPTION...
+    mkdir -p "$work/configured"
+    bash -c '. "$1"; build=$2; logged() { shift; [ "$1" != ../configure ] || { printf "%s|" "${@:3}"; echo; }; }; shift 2; configure_and_make "$@"' \
+        quickstart "$top/quickstart" "$work/configured" "$@" | grep -v '^quickstart: building'
+    echo '#!/bin/sh' >"$work/configured/config.status"
+    chmod +x "$work/configured/config.status"
+}
+two="--prefix=/a b|CFLAGS=-O1 -g|"
+configuring "--prefix=/a b" "CFLAGS=-O1 -g" >configured.txt
+check_equal "quickstart configures with the options that it is given" "$two" "$(tail -n 1 configured.txt)"
+check_equal "... and says so" "quickstart: configuring with --prefix=/a b CFLAGS=-O1 -g" "$(head -n 1 configured.txt)"
+check "... and without any it keeps them" "$(configuring)"
+rm "$work/configured/configured-with"
+check_equal "... also where it configures again" "$two" "$(configuring | tail -n 1)"
+check_equal "... and others take their place" "--prefix=/c|" "$(configuring --prefix=/c | tail -n 1)"
 
 # Prints the tensor of a .npy file of version 1 as a .safetensors file: the length of the header in 8 bytes, the header, the data.
 to_safetensors() { # FILE.npy DTYPE SHAPE
