@@ -156,6 +156,9 @@ check_match "... which is said, too" "standard output cannot be written" message
 score --out closed.npy <&- >&- 2>&-
 check_equal "no file takes the place of a stream that is closed" 0 $?
 check_same "... and the result is whole" wanted.npy closed.npy
+ln -s /dev/fd/1 descriptor.npy
+score --target descriptor.npy >&- 2>messages
+check_match "... so that no name stands for another input" "^fusedlogp: --target: descriptor.npy: a pipe, wanted a regular file" messages
 score --out /dev/null >&-
 check_equal "/dev/null is not taken for a standard output that is closed" 0 $?
 finish
