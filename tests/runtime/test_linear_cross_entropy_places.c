@@ -1,0 +1,384 @@
+/* Where linear_cross_entropy keeps its rows and saved exponentials until they are read: in grad_weight, in grad_hidden and in the workspace. Each launch is
+ * followed at the sizes of real models, of which no byte is there: what it reads must be what an earlier launch wrote there last, and it must not write over what
+ * it reads itself. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "assertions.h"
+#include "base/dtype.h"
+#include "fake_call.h"
+#include "fake_driver.h"
+#include "params/linear_logp.h"
+#include "params/linear_logp_backward.h"
+#include "params/matrix_product.h"
+
+/* ---- what is where ---- */
+
+/* What a place holds. */
+typedef enum {
+    ROWS,         /* rows of hidden, */
+    SCALED,       /* which are multiplied by their factors */
+    EXPONENTIALS, /* saved ones, */
+    DERIVATIVES,  /* or derivatives by the logits */
+    GRADIENT,     /* of the weight, complete */
+    OF_HIDDEN     /* grad_hidden, as packed rows */
+} kind;
+static const char *const kind_names[] = { "rows", "scaled rows", "exponentials", "derivatives", "grad_weight", "grad_hidden" };
+
+/* first, columns: of exponentials and derivatives, those of the vocabulary that are side by side here. */
+typedef struct {
+    uintptr_t begin, end;
+    kind holds;
+    int64_t first, columns;
+} place;
+enum { MOST_PLACES = 4096 };
+static place places[MOST_PLACES];
+static int place_count;
+static char launched[512]; /* the launch that is followed, and its call */
+
+static void add_place(place added)
+{
+    assert_true(place_count < MOST_PLACES);
+    if (added.begin < added.end)
+        places[place_count++] = added;
+}
+
+/* What was there before is gone. */
+static void write_place(place written)
+{
+    for (int i = place_count - 1; i >= 0; i--) {
+        const place old = places[i];
+        place before = old, behind = old;
+
+        if (old.begin >= written.end || old.end <= written.begin)
+            continue;
+        places[i] = places[--place_count];
+        before.end = written.begin;
+        behind.begin = written.end;
+        add_place(before);
+        add_place(behind);
+    }
+    add_place(written);
+}
+
+static const place *find_place(uintptr_t at)
+{
+    for (int i = 0; i < place_count; i++)
+        if (places[i].begin <= at && at < places[i].end)
+            return &places[i];
+    return NULL;
+}
+
+/* Asserts that all of a place holds what is read there. */
+static void read_place(place read)
+{
+    for (uintptr_t at = read.begin; at < read.end;) {
+        const place *found = find_place(at);
+
+        if (!found)
+            fail_msg("%s reads %s at a place that nothing was written to", launched, kind_names[read.holds]);
+        if (found->holds != read.holds)
+            fail_msg("%s reads %s where there are %s", launched, kind_names[read.holds], kind_names[found->holds]);
+        if (!(found->first <= read.first && read.first + read.columns <= found->first + found->columns))
+            fail_msg("%s reads %s from entry %lld on where there are those from %lld on", launched, kind_names[read.holds], (long long)read.first,
+                     (long long)found->first);
+        at = found->end;
+    }
+}
+
+static void assert_apart(const place *read, const place *written)
+{
+    if (read->begin < written->end && written->begin < read->end)
+        fail_msg("%s writes %s over the %s that it reads", launched, kind_names[written->holds], kind_names[read->holds]);
+}
+
+/* ---- the call ---- */
+
+enum { FACTOR_OF_ROWS = 4 /* a plan is for so many times D rows */ };
+
+static flp_context *context;
+static flp_linear_cross_entropy_problem problem;
+static flp_linear_cross_entropy_args args;
+static int followed; /* launches whose places were followed, since the call began */
+
+/* An address at which there is nothing. */
+static void *address_of(int number)
+{
+    return (void *)((uintptr_t)(number + 1) << 44);
+}
+enum { HIDDEN = 0, WEIGHT, BIAS, TARGET, LOSS, GRAD_HIDDEN, GRAD_WEIGHT, GRAD_BIAS, WORKSPACE };
+
+static place matrix(const void *data, int64_t rows, int64_t columns, int64_t stride, kind holds)
+{
+    const uintptr_t begin = (uintptr_t)data;
+
+    return (place){ begin, begin + (uintptr_t)(((rows - 1) * stride + columns) * 2), holds, 0, 0 };
+}
+
+/* ---- the launches ---- */
+
+static int is_callers(const void *data)
+{
+    return data == args.hidden;
+}
+
+/* Gathers rows, multiplies them by their factors, or moves exponentials. */
+static void follow_gather(const flp_backward_gather_params *params)
+{
+    const int moves = !params->row && !params->row_factor;
+    place to = matrix(params->packed, params->rows, params->hidden_size, params->packed_stride, params->row_factor ? SCALED : ROWS);
+    place from = matrix(params->hidden, params->rows, params->hidden_size, params->hidden_stride, ROWS);
+
+    if (params->skips_whole)
+        return;  /* grad_hidden's rows, after all products */
+    if (moves) { /* to one of several parts of rows, which then have all entries behind those in grad_weight */
+        const place *slab = find_place(from.begin);
+
+        from.holds = to.holds = EXPONENTIALS;
+        from.first = slab ? slab->first : 0;
+        to.columns = problem.backward.forward.vocab;
+    }
+    if (!is_callers(params->hidden))
+        read_place(from);
+    write_place(to);
+    followed++;
+}
+
+static int64_t columns_of_tile(const char *kernel)
+{
+    const char *width = strstr(kernel, "_bv");
+
+    assert_non_null(width);
+    return strtoll(width + strlen("_bv"), NULL, 10);
+}
+
+/* The forward, or blocks of exponentials that are computed again. */
+static void follow_save_exp(const char *kernel, const flp_linear_logp_params *params)
+{
+    const int64_t width = params->saved_block_columns, rows = params->saved_block_rows;
+    const int64_t begin = params->phase == FLP_SAVE_EXP_BLOCK ? params->first_tile * columns_of_tile(kernel) / width : 0;
+
+    if (params->phase != FLP_SAVE_EXP_BLOCK && params->phase != FLP_SAVE_EXP_KEEP)
+        return;
+    if (!is_callers(params->hidden))
+        read_place(matrix(params->hidden, params->rows, problem.backward.forward.hidden, params->hidden_stride, ROWS));
+    for (int64_t block = begin; block * width < params->saved_columns; block++) {
+        place to = matrix((char *)params->saved_exp + block * rows * width * 2, params->rows, width, width, EXPONENTIALS);
+
+        to.first = block * width;
+        to.columns = width;
+        write_place(to);
+    }
+    followed++;
+}
+
+static void follow_derivatives(const flp_grad_logits_params *params)
+{
+    place to = matrix(params->out, params->rows, params->columns, params->out_stride, DERIVATIVES);
+
+    to.first = params->first_column;
+    to.columns = params->columns;
+    read_place(matrix(params->hidden, params->rows, problem.backward.forward.hidden, params->hidden_stride, ROWS));
+    write_place(to);
+    followed++;
+}
+
+/* What a product takes: exponentials or derivatives of `columns` vocabulary entries from `first` on. */
+static place terms_of(const flp_matrix_product_params *params, int64_t rows, int64_t first, int64_t columns)
+{
+    const place *found = find_place((uintptr_t)params->a);
+    place terms = matrix(params->a, rows, columns, params->a_stride, found && found->holds == DERIVATIVES ? DERIVATIVES : EXPONENTIALS);
+
+    terms.first = first;
+    terms.columns = columns;
+    read_place(terms);
+    return terms;
+}
+
+static void follow_weight_product(const flp_matrix_product_params *params)
+{
+    const int64_t hidden = problem.backward.forward.hidden, bytes = flp_dtype_bytes(problem.backward.grad_weight);
+    const place terms = terms_of(params, params->inner, params->first_target, params->rows);
+    const place rows = matrix(params->b, params->inner, hidden, params->b_stride, terms.holds == EXPONENTIALS ? SCALED : ROWS);
+    const uintptr_t out = (uintptr_t)params->out;
+    const place to = { out, out + (uintptr_t)(params->rows * hidden * bytes), GRADIENT, 0, 0 };
+
+    read_place(rows);
+    assert_apart(&terms, &to);
+    assert_apart(&rows, &to);
+    write_place(to);
+}
+
+/* Its first entry follows from where it reads the weight. A product of the whole vocabulary is written in place of the packed rows, others are added to sums. */
+static void follow_hidden_product(const flp_matrix_product_params *params)
+{
+    const int64_t first = ((const char *)params->b - (const char *)args.weight) / 2 / problem.backward.forward.hidden;
+    const place terms = terms_of(params, params->rows, first, params->inner);
+
+    if (params->out == args.grad_hidden) {
+        const place to = matrix(params->out, params->rows, params->columns, params->out_stride, OF_HIDDEN);
+
+        assert_apart(&terms, &to);
+        write_place(to);
+    }
+}
+
+static void follow(const fake_launch *launch)
+{
+    snprintf(launched, sizeof(launched), "%s (launch %d) with %lld rows of D %lld, V %lld, grad_weight %s", launch->kernel, fake_driver.launches,
+             (long long)args.rows, (long long)problem.backward.forward.hidden, (long long)problem.backward.forward.vocab,
+             problem.backward.grad_weight == FLP_F32 ? "f32" : "bf16");
+    if (strstr(launch->kernel, "backward_gather")) {
+        follow_gather(launch->parameters[0]);
+    } else if (strstr(launch->kernel, "save_exp")) {
+        follow_save_exp(launch->kernel, launch->parameters[3]); /* behind three maps */
+    } else if (strstr(launch->kernel, "grad_logits")) {
+        follow_derivatives(launch->parameters[3]);
+    } else if (strstr(launch->kernel, "matrix_product")) {
+        if (strstr(launch->kernel, "targets_in_rows"))
+            follow_weight_product(launch->parameters[3]);
+        else
+            follow_hidden_product(launch->parameters[3]);
+        followed++;
+    }
+}
+
+static void run(flp_plan *plan, int64_t rows)
+{
+    const int64_t bytes = problem.backward.forward.vocab * problem.backward.forward.hidden * flp_dtype_bytes(problem.backward.grad_weight);
+    const place all = { (uintptr_t)args.grad_weight, (uintptr_t)args.grad_weight + (uintptr_t)bytes, GRADIENT, 0, 0 };
+
+    args.rows = rows;
+    place_count = followed = 0;
+    fake_driver.launches = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_true(followed >= 3);
+    snprintf(launched, sizeof(launched), "the caller, after %lld rows,", (long long)rows);
+    if (args.grad_weight)
+        read_place(all);
+}
+
+/* 0: the budget is too small. */
+static int create_plan(flp_plan **plan)
+{
+    const flp_status status = flp_linear_cross_entropy_plan_create(context, &problem, plan);
+
+    args.grad_weight = problem.backward.grad_weight == FLP_NONE ? NULL : address_of(GRAD_WEIGHT);
+    args.grad_hidden = problem.backward.grad_hidden == FLP_NONE ? NULL : address_of(GRAD_HIDDEN);
+    args.bias = problem.backward.grad_bias == FLP_NONE ? NULL : address_of(BIAS);
+    args.grad_bias = problem.backward.grad_bias == FLP_NONE ? NULL : address_of(GRAD_BIAS);
+    if (status != FLP_OK) {
+        assert_int_equal(FLP_BAD_ARGUMENT, status);
+        assert_contains(flp_error_message(), "memory_budget");
+        return 0;
+    }
+    args.workspace_bytes = (size_t)flp_plan_workspace_bytes(*plan, problem.backward.forward.rows);
+    return 1;
+}
+
+/* Many numbers of rows, up to four times D: exponentials of all rows in grad_weight, in parts of it, beside them in the workspace, and computed again. */
+static void run_sizes(int64_t hidden, int64_t vocab, flp_dtype grad_weight, double softcap)
+{
+    flp_plan *plan;
+
+    problem = (flp_linear_cross_entropy_problem){
+        .backward = { .forward = { .dtype = FLP_BF16, .rows = FACTOR_OF_ROWS * hidden, .hidden = hidden, .vocab = vocab, .softcap = softcap },
+                      .grad_hidden = FLP_BF16,
+                      .grad_weight = grad_weight }
+    };
+    assert_true(create_plan(&plan));
+    for (int64_t rows = 1; rows <= problem.backward.forward.rows; rows += 1 + (rows < 2 * hidden ? hidden / 19 : hidden / 3))
+        run(plan, rows);
+    flp_plan_destroy(plan);
+}
+
+static void what_a_launch_reads_is_what_was_written_for_it(void **state)
+{
+    static const int64_t hidden[] = { 64, 512, 1024, 2048, 4096, 5120, 7168 }, vocab[] = { 32000, 50304, 129280, 256000 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+        for (size_t j = 0; j < sizeof(vocab) / sizeof(*vocab); j++) {
+            run_sizes(hidden[i], vocab[j], FLP_BF16, 0);
+            run_sizes(hidden[i], vocab[j], FLP_F32, 0);
+            run_sizes(hidden[i], vocab[j], FLP_BF16, 30);
+        }
+}
+
+static uint64_t drawn = 1;
+
+static int64_t draw(int64_t below)
+{
+    drawn = drawn * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int64_t)((drawn >> 33) % (uint64_t)below);
+}
+
+/* A number of any order of magnitude up to 2^log2. */
+static int64_t draw_size(int log2)
+{
+    return 1 + draw(INT64_C(1) << (1 + draw(log2)));
+}
+
+static void it_is_so_for_any_sizes_gradients_and_budgets(void **state)
+{
+    static const flp_dtype dtypes[] = { FLP_BF16, FLP_F32, FLP_BF16, FLP_F32, FLP_NONE };
+    int plans = 0;
+
+    (void)state;
+    for (int i = 0; i < 600; i++) {
+        flp_plan *plan;
+
+        problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16,
+                                                                                 .rows = draw_size(14),
+                                                                                 .hidden = 8 * draw_size(10),
+                                                                                 .vocab = draw(4) ? 1 + draw(300000) : draw_size(15),
+                                                                                 .softcap = draw(5) ? 0 : 30 },
+                                                                    .grad_hidden = dtypes[draw(5)],
+                                                                    .grad_weight = dtypes[draw(5)],
+                                                                    .grad_bias = draw(4) ? FLP_NONE : FLP_F32,
+                                                                    .memory_budget = draw(3) ? 0 : INT64_C(1) << (16 + draw(18)) } };
+        problem.backward.forward.bias_dtype = problem.backward.grad_bias;
+        if (problem.backward.grad_hidden == FLP_NONE && problem.backward.grad_weight == FLP_NONE)
+            problem.backward.grad_weight = FLP_BF16;
+        if (!create_plan(&plan))
+            continue;
+        plans++;
+        for (int64_t rows = problem.backward.forward.rows; rows > 0; rows -= 1 + draw(rows) / 3)
+            run(plan, rows);
+        flp_plan_destroy(plan);
+    }
+    assert_true(plans > 400);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    context = fake_call_start(0);
+    args = (flp_linear_cross_entropy_args){
+        .hidden = address_of(HIDDEN),
+        .weight = address_of(WEIGHT),
+        .target = address_of(TARGET),
+        .loss = address_of(LOSS),
+        .workspace = address_of(WORKSPACE),
+    };
+    fake_driver.on_launch = follow;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_driver.on_launch = NULL;
+    flp_context_destroy(context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_a_launch_reads_is_what_was_written_for_it, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_so_for_any_sizes_gradients_and_budgets, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
