@@ -100,6 +100,8 @@ static flp_status compile(flp_kernel_origin *origin, flp_cubin_cache *cache, con
 
     if (status == FLP_COMPILE_FAILED)
         status = report_rejected(cache, request);
+    else if (status == FLP_NO_NVRTC)
+        flp_status_prefix(status, "kernel %s", request->variant);
     if (status == FLP_OK) {
         *cubin = (flp_cubin){
             .variant = flp_text_duplicate(request->variant),
@@ -126,9 +128,9 @@ static flp_status compile(flp_kernel_origin *origin, flp_cubin_cache *cache, con
 }
 
 /* Loads the kernel from the cache, where it has it; nothing has to be compiled then. */
-static flp_status load(flp_kernel_origin *origin, const request *request, flp_kernel_image *image, int *found)
+static flp_status load(flp_kernel_origin *origin, const flp_cubin_key *key, flp_kernel_image *image, int *found)
 {
-    flp_status status = flp_cubin_cache_load(origin->cache, &request->key, &image->cubin, found);
+    flp_status status = flp_cubin_cache_load(origin->cache, key, &image->cubin, found);
 
     if (status == FLP_OK && *found)
         atomic_fetch_add(&origin->disk_hits, 1);
@@ -148,6 +150,23 @@ static flp_status compile_and_store(flp_kernel_origin *origin, const request *re
     return FLP_OK;
 }
 
+/* The compilation's status was FLP_NO_NVRTC: there is an NVRTC, but it is too old, cannot be loaded or does not know the architecture. As where there is none,
+ * a kernel that any other build compiled is as good. Where the cache has none, the compilation's status and message stay. */
+static flp_status load_of_any_build(flp_kernel_origin *origin, const request *request, flp_kernel_image *image, int *found)
+{
+    flp_cubin_key key = request->key;
+    char why[FLP_STATUS_MESSAGE_BYTES];
+    flp_status status;
+
+    flp_status_keep_message(why);
+    key.nvrtc_build = NULL;
+    status = load(origin, &key, image, found);
+    if (status != FLP_OK || *found)
+        return status;
+    flp_status_restore_message(why);
+    return FLP_NO_NVRTC;
+}
+
 /* Compiles a kernel under the cache's lock. Another process may have stored it while this one waited for the lock, so the cache is read once more first. */
 static flp_status compile_once(flp_kernel_origin *origin, const request *request, int anew, flp_kernel_image *image)
 {
@@ -162,10 +181,12 @@ static flp_status compile_once(flp_kernel_origin *origin, const request *request
     flp_log_hold(); /* a log callback may request the same kernel, and would wait for the lock */
     flp_cubin_cache_lock(origin->cache, &request->key, lock_seconds, &lock);
     if (!anew)
-        status = load(origin, request, image, &found);
+        status = load(origin, &request->key, image, &found);
     if (status == FLP_OK && !found) {
-        atomic_fetch_add(&origin->disk_misses, !anew);
         status = compile_and_store(origin, request, image);
+        if (status == FLP_NO_NVRTC && !anew)
+            status = load_of_any_build(origin, request, image, &found);
+        atomic_fetch_add(&origin->disk_misses, !anew && !found);
     }
     flp_cubin_cache_unlock(origin->cache, lock);
     flp_log_resume();
@@ -182,7 +203,7 @@ flp_status flp_kernel_obtain(flp_kernel_origin *origin, const char *variant, int
     if (status == FLP_OK && anew)
         flp_cubin_cache_evict(origin->cache, &request.key);
     else if (status == FLP_OK)
-        status = load(origin, &request, image, &found);
+        status = load(origin, &request.key, image, &found);
     if (status == FLP_OK && !found)
         status = compile_once(origin, &request, anew, image);
     finish(&request);
@@ -197,7 +218,7 @@ flp_status flp_kernel_obtain_cached(flp_kernel_origin *origin, const char *varia
     *image = (flp_kernel_image){ .manifest = request.emitted.manifest };
     *found = 0;
     if (status == FLP_OK)
-        status = load(origin, &request, image, found);
+        status = load(origin, &request.key, image, found);
     finish(&request);
     return status;
 }

@@ -20,6 +20,33 @@ static void without_nvrtc_a_cached_kernel_of_any_build_is_used(void **state)
     assert_succeeds(fake_store_get(2, fake_store_pair));
 }
 
+/* The cache was filled by another build of NVRTC than the one that is installed. */
+static void an_nvrtc_that_cannot_be_used_does_not_hide_the_cache(void **state)
+{
+    (void)state;
+    assert_succeeds(fake_store_get(1, fake_store_small));
+    for (int i = 0; i < 3; i++) {
+        fake_store_open(fake_store.root, 0);
+        fake_library_install();
+        fake_library.root = fake_store.root;
+        fake_nvrtc_write_library(fake_directory_path(fake_store.root, "libnvrtc.so.13"), "0102");
+        setenv("FUSEDLOGP_NVRTC_PATH", fake_store.root, 1);
+        fake_library.nvrtc = i != 0;
+        fake_nvrtc.major = i == 1 ? 11 : 13;
+        fake_nvrtc.newest_arch = i == 2 ? 80 : 0;
+        assert_succeeds(fake_store_get(1, fake_store_small));
+        fake_store_assert_counters(0, 1, 0, 1);
+        assert_fails(FLP_NO_NVRTC, fake_store_get(1, fake_store_pair),
+                     i == 0   ? "kernel fake:tile:sm_90a: "
+                     : i == 1 ? "12.0 or newer"
+                              : "does not know sm_90a");
+        assert_contains(flp_error_message(), "kernel fake:tile:sm_90a: ");
+        fake_store_assert_counters(0, 1, 1, 1);
+    }
+    unsetenv("FUSEDLOGP_NVRTC_PATH");
+    assert_int_equal(0, fake_nvrtc.compiles);
+}
+
 static void a_context_that_may_not_compile_says_so(void **state)
 {
     (void)state;
@@ -228,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(without_nvrtc_a_cached_kernel_of_any_build_is_used),
+        STORE_TEST(an_nvrtc_that_cannot_be_used_does_not_hide_the_cache),
         STORE_TEST(a_context_that_may_not_compile_says_so),
         STORE_TEST(a_source_that_does_not_compile_is_kept_and_nothing_published),
         STORE_TEST(a_rejected_source_is_compiled_once_only),
