@@ -15,20 +15,21 @@ typedef struct {
     FLP_NVRTC_FUNCTIONS(NVRTC_FIELD)
 #undef NVRTC_FIELD
     int major, minor;
+    flp_nvrtc_facts facts;
 } nvrtc_table;
 
 enum { LARGEST_OPTIONS = 30, MESSAGE_LOG_LINES = 12 };
 
 /* Loads libnvrtc-builtins from NVRTC's folder. NVRTC opens it by its bare name and has no run path, so the dynamic loader would not find it there unless it
  * is loaded already. Where that folder does not have it, the loader may find it elsewhere when NVRTC opens it; else NVRTC reports the error. */
-static void load_builtins(const flp_library_loader *loader, const flp_nvrtc_facts *facts, const nvrtc_table *table)
+static void load_builtins(const flp_library_loader *loader, const nvrtc_table *table)
 {
-    const char *slash = strrchr(facts->path, '/');
-    char path[sizeof(facts->path) + 64];
+    const char *file = table->facts.path, *slash = strrchr(file, '/');
+    char path[sizeof(table->facts.path) + 64];
 
     if (!slash)
         return;
-    snprintf(path, sizeof(path), "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - facts->path), facts->path, table->major, table->minor);
+    snprintf(path, sizeof(path), "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - file), file, table->major, table->minor);
     if (loader->readable(path))
         loader->open(path);
 }
@@ -38,24 +39,24 @@ static nvrtc_table loaded;
 static flp_status load(void)
 {
     const flp_library_loader *loader = flp_library_loader_get();
-    flp_nvrtc_facts facts;
-    flp_status status = flp_nvrtc_find(&facts);
+    const char *path = loaded.facts.path;
+    flp_status status = flp_nvrtc_find(&loaded.facts);
     void *library;
 
     if (status != FLP_OK)
         return status;
-    library = loader->open(facts.path);
+    library = loader->open(path);
     if (!library)
-        return flp_status_fail(FLP_NO_NVRTC, "%s cannot be loaded: %s", facts.path, loader->error());
+        return flp_status_fail(FLP_NO_NVRTC, "%s cannot be loaded: %s", path, loader->error());
 #define LOAD_SYMBOL(field, exported, result, parameters)                     \
     loaded.field = (result(*) parameters)loader->symbol(library, #exported); \
     if (!loaded.field)                                                       \
-        return flp_status_fail(FLP_NO_NVRTC, "%s has no %s: NVRTC is too old, 12.0 or newer is wanted", facts.path, #exported);
+        return flp_status_fail(FLP_NO_NVRTC, "%s has no %s, NVRTC is too old: " FLP_NVRTC_ADVICE, path, #exported);
     FLP_NVRTC_FUNCTIONS(LOAD_SYMBOL)
 #undef LOAD_SYMBOL
-    if (loaded.version(&loaded.major, &loaded.minor) != NVRTC_SUCCESS || loaded.major < 12)
-        return flp_status_fail(FLP_NO_NVRTC, "%s is NVRTC %d.%d, 12.0 or newer is wanted", facts.path, loaded.major, loaded.minor);
-    load_builtins(loader, &facts, &loaded);
+    if (loaded.version(&loaded.major, &loaded.minor) != NVRTC_SUCCESS || loaded.major < FLP_NVRTC_LEAST_MAJOR)
+        return flp_status_fail(FLP_NO_NVRTC, "%s is NVRTC %d.%d: " FLP_NVRTC_ADVICE, path, loaded.major, loaded.minor);
+    load_builtins(loader, &loaded);
     return FLP_OK;
 }
 
@@ -152,8 +153,9 @@ static flp_status check_arch(const nvrtc_table *table, const char *arch)
     if (known)
         return FLP_OK;
     return flp_status_fail(FLP_NO_NVRTC,
-                           "NVRTC %d.%d does not know %s, its newest architecture is sm_%d: install a newer NVRTC (pip install nvidia-cuda-nvrtc)",
-                           table->major, table->minor, arch, newest);
+                           "NVRTC %d.%d (%s) does not know %s, its newest architecture is sm_%d: install a newer NVRTC (pip install nvidia-cuda-nvrtc), "
+                           "or set FUSEDLOGP_NVRTC_PATH to its directory",
+                           table->major, table->minor, table->facts.path, arch, newest);
 }
 
 /* 1: this NVRTC has the option -minimal, which leaves out what no kernel uses: textures, launches on the device, the CUDA runtime's types. NVRTC 13.0 makes

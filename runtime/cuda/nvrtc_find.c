@@ -40,15 +40,57 @@ static const struct {
     { NULL, FUSEDLOGP_NVRTC_DIR },
     { "VIRTUAL_ENV", "%s/lib/python3*/site-packages/nvidia/cu1[0-9]/lib" },
     { "VIRTUAL_ENV", "%s/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" },
+    { "CONDA_PREFIX", "%s/lib" },
+    { "CONDA_PREFIX", "%s/lib/python3*/site-packages/nvidia/cu1[0-9]/lib" },
+    { "CONDA_PREFIX", "%s/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" },
     { "HOME", "%s/.local/lib/python3*/site-packages/nvidia/cu1[0-9]/lib" },
     { "HOME", "%s/.local/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" },
+    /* dist-packages in Debian's Python, site-packages in others. */
+    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/cu1[0-9]/lib" },
+    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib" },
 };
 
 typedef struct {
     flp_nvrtc_facts *facts;
     flp_text looked; /* the places searched, for the message */
+    flp_text passed; /* the files passed over, each with the reason */
     int found;
 } search;
+
+/* The major version in the name of a file after symbolic links are resolved, 11 of libnvrtc.so.11.2; 0 where the name does not say it. */
+static int read_major(const char *path)
+{
+    char *resolved = realpath(path, NULL);
+    const char *base = resolved ? strrchr(resolved, '/') + 1 : path;
+    const char *version = strstr(base, ".so.");
+    const int major = version ? (int)strtol(version + strlen(".so."), NULL, 10) : 0;
+
+    free(resolved);
+    return major;
+}
+
+/* Remembers a file that was passed over. The same directory may be searched more than once. */
+static void pass_over(search *search, const char *path, const char *reason)
+{
+    char line[PATH_MAX + 64];
+
+    snprintf(line, sizeof(line), "%s is %s", path, reason);
+    if (!search->passed.data || !strstr(search->passed.data, line))
+        flp_text_append(&search->passed, "%s%s", search->passed.length ? ", " : "", line);
+}
+
+/* 1: the file's name says that it is too old. The search then goes on, because an old CUDA toolkit may lie before a newer NVRTC. */
+static int is_too_old(search *search, const char *path)
+{
+    const int major = read_major(path);
+    char reason[64];
+
+    if (major <= 0 || major >= FLP_NVRTC_LEAST_MAJOR)
+        return 0;
+    snprintf(reason, sizeof(reason), "NVRTC %d", major);
+    pass_over(search, path, reason);
+    return 1;
+}
 
 /* Identifies a file without a build id by its name after symbolic links are resolved, which holds the version, and by its size. */
 static void name_build(const char *path, char *build, size_t bytes)
@@ -63,11 +105,15 @@ static void name_build(const char *path, char *build, size_t bytes)
     free(resolved);
 }
 
-static int take_file(const char *path, flp_nvrtc_facts *facts)
+/* 1: the file is taken. Otherwise the message says why it was not, if nothing better is found. */
+static int take_file(search *search, const char *path)
 {
+    flp_nvrtc_facts *facts = search->facts;
     flp_elf_kind kind = flp_elf_build_id_read(path, facts->build, sizeof(facts->build));
 
-    if (kind == FLP_ELF_FOREIGN || strlen(path) >= sizeof(facts->path))
+    if (kind == FLP_ELF_FOREIGN)
+        pass_over(search, path, "not a library of this machine");
+    if (kind == FLP_ELF_FOREIGN || is_too_old(search, path) || strlen(path) >= sizeof(facts->path))
         return 0;
     memcpy(facts->path, path, strlen(path) + 1);
     if (kind == FLP_ELF_NO_ID)
@@ -82,7 +128,7 @@ static void look_in(search *search, const char *directory)
 
     for (int i = 0; i < NAMES && !search->found; i++)
         if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, names[i]) < sizeof(path) && loader->readable(path))
-            search->found = take_file(path, search->facts);
+            search->found = take_file(search, path);
 }
 
 static void look_through(search *search, const char *pattern)
@@ -129,10 +175,10 @@ static void ask_loader(search *search)
         void *symbol = library ? loader->symbol(library, "nvrtcVersion") : NULL;
         const char *file = symbol ? loader->origin(symbol) : NULL;
 
-        if (!symbol)
+        if (!symbol || (file && is_too_old(search, file)))
             continue;
         search->found = 1;
-        if (file && take_file(file, facts))
+        if (file && take_file(search, file))
             continue;
         snprintf(facts->path, sizeof(facts->path), "%s", names[i]);
         name_build(names[i], facts->build, sizeof(facts->build));
@@ -150,12 +196,13 @@ static flp_status find(void)
         look_at_place(&search, places[i].variable, places[i].pattern);
     ask_loader(&search);
     if (!search.found)
-        status = flp_status_fail(
-            FLP_NO_NVRTC,
-            "install NVRTC 12.0 or newer (pip install nvidia-cuda-nvrtc): no libnvrtc.so.13, .12 or libnvrtc.so in %s, nor where the loader looks (%s)",
-            search.looked.failed ? "any place" : search.looked.data, flp_library_loader_get()->error());
+        status = flp_status_fail(FLP_NO_NVRTC, "%s: %s%sno libnvrtc.so.13, .12 or libnvrtc.so in %s, nor where the loader looks (%s)", FLP_NVRTC_ADVICE,
+                                 search.passed.data ? search.passed.data : "", search.passed.data ? "; " : "",
+                                 search.looked.failed ? "any place" : search.looked.data, flp_library_loader_get()->error());
     else
-        flp_log_info("NVRTC: %s, build %s", known.path, known.build);
+        flp_log_info("NVRTC: %s, build %s%s%s", known.path, known.build, search.passed.data ? "; passed over: " : "",
+                     search.passed.data ? search.passed.data : "");
+    flp_text_free(&search.passed);
     flp_text_free(&search.looked);
     return status;
 }

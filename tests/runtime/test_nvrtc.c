@@ -15,7 +15,7 @@
 #include "fake_library.h"
 #include "fake_nvrtc.h"
 
-static const char *const variables[] = { "FUSEDLOGP_NVRTC_PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "HOME" };
+static const char *const variables[] = { "FUSEDLOGP_NVRTC_PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME" };
 enum { VARIABLES = sizeof(variables) / sizeof(variables[0]) };
 static char *saved[VARIABLES];
 static const char *const no_options[] = { NULL };
@@ -106,6 +106,9 @@ static void each_usual_place_is_searched(void **state)
         { "CUDA_PATH", "lib64/" },
         { "VIRTUAL_ENV", "lib/python3.11/site-packages/nvidia/cu13/lib/" },
         { "VIRTUAL_ENV", "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/" },
+        { "CONDA_PREFIX", "lib/" },
+        { "CONDA_PREFIX", "lib/python3.13/site-packages/nvidia/cu13/lib/" },
+        { "CONDA_PREFIX", "lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/" },
         { "HOME", ".local/lib/python3.12/site-packages/nvidia/cu13/lib/" },
         { "HOME", ".local/lib/python3.10/site-packages/nvidia/cuda_nvrtc/lib/" },
     };
@@ -141,9 +144,28 @@ static void a_file_that_is_no_library_is_passed_over(void **state)
 
     (void)state;
     fake_directory_write(fake_directory_path(root, "libnvrtc.so.13"), "/* GNU ld script */", 19);
-    good = put("libnvrtc.so.12", "0c");
     setenv("LD_LIBRARY_PATH", root, 1);
+    fake_library.nvrtc = 0;
+    assert_fails(FLP_NO_NVRTC, flp_nvrtc_find(&facts), "/libnvrtc.so.13 is not a library of this machine");
+    good = put("libnvrtc.so.12", "0c");
     assert_found(good, "0c");
+}
+
+/* As with an old CUDA toolkit in CUDA_HOME beside a newer wheel. */
+static void a_file_whose_name_says_an_old_version_is_passed_over(void **state)
+{
+    const char *good;
+
+    (void)state;
+    put("old/lib64/libnvrtc.so.11.8.89", "0a");
+    assert_int_equal(0, symlink("libnvrtc.so.11.8.89", fake_directory_path(root, "old/lib64/libnvrtc.so")));
+    setenv("CUDA_HOME", fake_directory_path(root, "old"), 1);
+    setenv("VIRTUAL_ENV", fake_directory_path(root, "venv"), 1);
+    fake_library.nvrtc = 0;
+    assert_fails(FLP_NO_NVRTC, flp_nvrtc_find(&facts), "set FUSEDLOGP_NVRTC_PATH");
+    assert_contains(flp_error_message(), "/old/lib64/libnvrtc.so is NVRTC 11; no libnvrtc.so.13");
+    good = put("venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13", "0b");
+    assert_found(good, "0b");
 }
 
 static void a_library_without_a_build_id_is_known_by_its_versioned_name_and_size(void **state)
@@ -183,6 +205,9 @@ static void with_no_file_the_loader_is_asked(void **state)
     elsewhere = put("elsewhere/libnvrtc.so.13", "0e0f");
     fake_library.origin = elsewhere;
     assert_found(elsewhere, "0e0f");
+    fake_library.origin = put("elsewhere/libnvrtc.so.11.2", "0a");
+    flp_library_loader_set(flp_library_loader_get());
+    assert_fails(FLP_NO_NVRTC, flp_nvrtc_find(&facts), "/elsewhere/libnvrtc.so.11.2 is NVRTC 11;");
 }
 
 static void without_nvrtc_the_places_are_listed(void **state)
@@ -192,6 +217,8 @@ static void without_nvrtc_the_places_are_listed(void **state)
     setenv("CUDA_HOME", "/opt/cuda", 1);
     assert_fails(FLP_NO_NVRTC, flp_nvrtc_find(&facts), "/opt/cuda/lib64");
     assert_contains(flp_error_message(), "/usr/local/cuda/lib64");
+    assert_contains(flp_error_message(), "/usr/local/lib/python3*/*-packages/nvidia/cu1[0-9]/lib");
+    assert_contains(flp_error_message(), "/usr/local/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib");
     assert_contains(flp_error_message(), "no such library here");
 }
 
@@ -220,7 +247,8 @@ static void a_library_without_a_function_is_too_old(void **state)
     assert_fails(FLP_NO_NVRTC, flp_nvrtc_version(&major, &minor), "nvrtcGetCUBIN");
     fake_library.missing = NULL;
     fake_nvrtc.major = 11;
-    assert_fails(FLP_NO_NVRTC, flp_nvrtc_version(&major, &minor), "NVRTC 11.0, 12.0 or newer");
+    assert_fails(FLP_NO_NVRTC, flp_nvrtc_version(&major, &minor), "libnvrtc.so.13 is NVRTC 11.0: install NVRTC 12.0 or newer");
+    assert_contains(flp_error_message(), "FUSEDLOGP_NVRTC_PATH");
     fake_nvrtc.major = 12;
     assert_succeeds(flp_nvrtc_version(&major, &minor));
 }
@@ -274,7 +302,9 @@ static void an_architecture_newer_than_nvrtc_is_told(void **state)
     (void)state;
     fake_nvrtc.newest_arch = 90;
     assert_fails(FLP_NO_NVRTC, flp_nvrtc_compile("void f();", "f.cu", "sm_120", options, &output), "does not know sm_120, its newest architecture is sm_90");
+    assert_contains(flp_error_message(), "NVRTC 13.0 (libnvrtc.so.13) does not know");
     assert_contains(flp_error_message(), "install a newer NVRTC");
+    assert_contains(flp_error_message(), "FUSEDLOGP_NVRTC_PATH");
     assert_null(output.cubin);
     assert_int_equal(0, fake_nvrtc.compiles);
     assert_succeeds(flp_nvrtc_compile("void f();", "f.cu", "sm_90a", options, &output));
@@ -421,6 +451,7 @@ int main(void)
         FAKED(each_usual_place_is_searched),
         FAKED(the_loader_path_goes_before_cuda_home),
         FAKED(a_file_that_is_no_library_is_passed_over),
+        FAKED(a_file_whose_name_says_an_old_version_is_passed_over),
         FAKED(a_library_without_a_build_id_is_known_by_its_versioned_name_and_size),
         FAKED(a_find_is_kept_and_a_miss_is_not),
         FAKED(with_no_file_the_loader_is_asked),
