@@ -15,7 +15,7 @@ enum { DEFAULT_ROUNDS = 40, LEAST_ROUNDS = 8, MOST_ROUNDS = 500 };
  * than waiting does. */
 static const double compiling_share = 0.6;
 /* While threads compile, a run may have to wait for a processor core. Rounds during that time only drop candidates that are far behind, and are then
- * discarded. */
+ * discarded if there is time for others. */
 static const double disturbed_loss = 0.05, loss = 0.01;
 
 typedef struct {
@@ -265,12 +265,20 @@ static flp_status choose(tuner *t)
     return status;
 }
 
+/* 1: the rounds that were timed during the compilation can be discarded, because there is time for enough others. Otherwise they count, and what is left of the
+ * time adds to them. */
+static int has_time_anew(const tuner *t)
+{
+    const int rounds = t->most_rounds < LEAST_ROUNDS ? t->most_rounds : LEAST_ROUNDS;
+
+    return budget_left(t) > t->check_seconds + rounds * fmax(0, t->round_seconds);
+}
+
 static flp_status run(tuner *t)
 {
     flp_status status = compile_all(t);
 
-    /* The rounds that were timed during the compilation are discarded, unless the time is over and there will be no others. */
-    if (status == FLP_OK && !t->stopped)
+    if (status == FLP_OK && !t->stopped && has_time_anew(t))
         flp_tuner_field_begin_anew(&t->field);
     if (status == FLP_OK)
         status = time_rounds(t);

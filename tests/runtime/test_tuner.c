@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "assertions.h"
 #include "simulated_device.h"
@@ -315,6 +316,50 @@ static void threads_end_when_it_is_interrupted(void **state)
     }
 }
 
+enum { RUNS_WHILE_COMPILING = 12 };
+static atomic_int runs, compiled;
+
+/* The compilation of the last candidate takes until the two others were timed for six rounds. */
+static flp_status compile_long(void *self, int candidate)
+{
+    while (candidate == 2 && runs < RUNS_WHILE_COMPILING)
+        usleep(100);
+    compiled = candidate == 2;
+    return device.device.compile(self, candidate);
+}
+
+static flp_status time_slowly(void *self, int candidate, double *seconds, double *clock_mhz)
+{
+    while (runs == RUNS_WHILE_COMPILING && !compiled)
+        usleep(100);
+    if (runs++ >= RUNS_WHILE_COMPILING)
+        usleep(20000); /* the tuner learns of the compilation before the device's time is over */
+    return device.device.time(self, candidate, seconds, clock_mhz);
+}
+
+/* What is left of the time is enough for two or three rounds. */
+static void rounds_during_the_compilation_count_where_there_is_no_time_for_others(void **state)
+{
+    const double truth[] = { 1e-3, 0.8e-3, 1e-3 };
+    flp_tuner_device slow;
+
+    (void)state;
+    simulated_device_set(1, truth, 3, &device);
+    simulated_device_calm(&device);
+    device.in_threads = 1;
+    for (int i = 0; i < 3; i++)
+        device.candidates[i].predicted_seconds = i + 1;
+    slow = device.device;
+    slow.compile = compile_long;
+    slow.time = time_slowly;
+    runs = compiled = 0;
+    flp_tuner_result_free(&result);
+    assert_succeeds(flp_tuner_run(device.candidates, 3, &slow, &(flp_tuner_options){ .jobs = 1, .budget_seconds = 0.14 }, &result));
+    assert_int_equal(FLP_TUNING_BUDGET, result.ended);
+    assert_true(result.figures[1].rounds >= 6);
+    assert_int_equal(1, result.winner);
+}
+
 static int compare_numbers(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
@@ -366,6 +411,7 @@ int main(void)
         TUNER_TEST(the_same_seed_is_the_same_tuning),
         TUNER_TEST(threads_compile_while_others_are_timed),
         TUNER_TEST(threads_end_when_it_is_interrupted),
+        TUNER_TEST(rounds_during_the_compilation_count_where_there_is_no_time_for_others),
         TUNER_TEST(the_interval_is_the_bootstraps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
