@@ -122,7 +122,7 @@ static void count_compiled(void *data, int candidate, int begins)
         s->compiled++;
 }
 
-/* The error where nothing was timed. It estimates the time that would be enough. (The next tuning finds in the cache what this one has compiled.) */
+/* The error where too little was timed to record anything. It estimates the time that would be enough. (The next tuning finds in the cache what this one has compiled.) */
 static flp_status say_too_short(const search *s, const flp_tuner_result *result, double budget)
 {
     const int compiled = s->compiled, candidates = flp_tune_target_count(s->target) - 1;
@@ -131,8 +131,8 @@ static flp_status say_too_short(const search *s, const flp_tuner_result *result,
 
     if (compiled && compiled < candidates)
         flp_text_append(&all, ", at which rate all take %.2g s", result->spent_seconds * candidates / compiled);
-    status = flp_status_fail(FLP_NO_VARIANT, "nothing was timed in %.2g s: %d of %d candidates were compiled%s (tune_seconds, or fusedlogp tune --untuned)",
-                             budget, compiled, candidates, all.data ? all.data : "");
+    status = flp_status_fail(FLP_NO_VARIANT, "%s was timed in %.2g s: %d of %d candidates were compiled%s (tune_seconds, or fusedlogp tune --untuned)",
+                             result->figures[0].seconds > 0 ? "too little" : "nothing", budget, compiled, candidates, all.data ? all.data : "");
     flp_text_free(&all);
     return status;
 }
@@ -179,7 +179,9 @@ static flp_status tune(first_use *use)
         status = flp_tune_target_create(use->context, use->calls, use->problem, &options, &target);
     if (status != FLP_OK)
         return status;
-    status = run(use, target);
+    status = flp_tune_target_follow(target, (*use->plan)->tuned.tuning);
+    if (status == FLP_OK)
+        status = run(use, target);
     flp_tune_target_destroy(target);
     return status;
 }

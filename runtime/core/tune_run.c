@@ -23,6 +23,9 @@ static const double kernels_share = 0.75;
 /* When the time is divided, a candidate that changes several roles counts as this many: a kernel of each role has to be compiled for it. */
 static const double several_roles_weight = 4;
 
+/* Stands for the predicted time of what a plan takes without a record. It is compiled first, because without its times nothing is recorded. */
+static const double first_seconds = 1e-12;
+
 /* A heat is a run of the tuner among the default, its number 0, and some other candidates. */
 typedef struct {
     flp_tune_target *target;
@@ -119,7 +122,7 @@ static flp_status take_candidates(tuning *t, const int *numbers, int count)
         t->candidates[i] = (flp_tuner_candidate){ !i                     ? ""
                                                   : candidate->tuning[0] ? candidate->tuning
                                                                          : "default",
-                                                  candidate->predicted_seconds, candidate->workspace_bytes };
+                                                  candidate->is_advised ? first_seconds : candidate->predicted_seconds, candidate->workspace_bytes };
     }
     return FLP_OK;
 }
@@ -268,17 +271,27 @@ static flp_status run_offers(tuning *t)
     return run_heat(t, numbers, with_winner + count, 1, 1, &winner);
 }
 
-/* A record replaces the advice, which a plan takes without one. If the advice was not timed, nothing is known to be better, and there is no winner to
- * record. */
+/* 1: it is not known whether what a plan takes without a record is faster than what was found. One that was dropped is slower, by however few rounds. */
+static int is_untold(const flp_tuner_figures *advised)
+{
+    return advised->rounds < FLP_TUNER_LEAST_TO_WIN && advised->fate != FLP_CANDIDATE_REJECTED && advised->fate != FLP_CANDIDATE_DROPPED;
+}
+
+/* A record replaces what a plan takes without one. If that was timed too few times, nothing is known to be better; nor if the time was over before any
+ * candidate could have won. There is no winner to record then. */
 static void forget_what_says_nothing(tuning *t)
 {
-    const flp_tuner_figures *advised = &t->result->figures[1];
+    const flp_tune_target *target = t->target;
+    flp_tuner_result *result = t->result;
+    const int is_short = result->ended == FLP_TUNING_BUDGET && result->figures[0].rounds < FLP_TUNER_LEAST_TO_WIN;
+    int says_nothing = is_short && !result->winner && flp_tune_target_count(target) > 1;
 
-    if (flp_tune_target_count(t->target) == 1 || !flp_tune_target_candidate(t->target, 1)->is_advised || advised->rounds ||
-        advised->fate == FLP_CANDIDATE_REJECTED)
+    for (int i = 1; i < flp_tune_target_count(target); i++)
+        says_nothing |= flp_tune_target_candidate(target, i)->is_advised && is_untold(&result->figures[i]);
+    if (!says_nothing)
         return;
-    t->result->winner = 0;
-    t->result->figures[0].rounds = 0;
+    result->winner = 0;
+    result->figures[0].rounds = 0;
 }
 
 flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, flp_tuner_result *result)

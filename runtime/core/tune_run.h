@@ -9,8 +9,8 @@
 #include "tune/tuner.h"
 
 /* In result and in the callbacks of options, candidates have the target's numbers. clock: the device, for NVML; NULL: its clock is not known. Free the result
- * by flp_tuner_result_free in every case. If the winner has no rounds, there is nothing to record: nothing was timed, or the advice, which a plan takes
- * without a record, was not. Errors as flp_tuner_run. */
+ * by flp_tuner_result_free in every case. If the winner has no rounds, there is nothing to record: nothing was timed, or what a plan takes
+ * without a record was timed less than FLP_TUNER_LEAST_TO_WIN times, or the time was over before any candidate could have won. Errors as flp_tuner_run. */
 flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, flp_tuner_result *result);
 
 /* As flp_tune_run, by one run of the tuner over the default and the given candidates. All others stay untried. */

@@ -297,6 +297,20 @@ flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int 
     return status;
 }
 
+flp_status flp_tune_target_follow(flp_tune_target *target, const char *tuning)
+{
+    int candidate = 0;
+    flp_status status = FLP_OK;
+
+    while (candidate < target->count && strcmp(target->candidates[candidate].tuning, tuning) != 0)
+        candidate++;
+    if (candidate == target->count)
+        status = flp_tune_target_add(target, tuning, &candidate);
+    if (status == FLP_OK && candidate)
+        target->candidates[candidate].is_advised = 1;
+    return status;
+}
+
 static flp_status read_offers(const flp_tune_target *target, flp_text *lines)
 {
     return flp_plan_offer(target->context, target->calls->op, &target->problem, 0, target->most_workspace_bytes, lines);

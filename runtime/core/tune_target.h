@@ -30,7 +30,8 @@ typedef struct {
     flp_role role;            /* whose kernel it changes; FLP_ROLES: none, or several */
     double predicted_seconds; /* of the whole call, by gen/model.lua */
     int64_t workspace_bytes;  /* its own once it is prepared; before that, the base's */
-    int is_advised;           /* 1: advice, which a plan without a record takes in place of the base; only candidate 1 can be */
+    int is_advised;           /* 1: what a plan takes in place of the base as long as there is no exact record: advice (only candidate 1 can be), or what
+                               * flp_tune_target_follow names */
 } flp_tune_candidate;
 int flp_tune_target_count(const flp_tune_target *target);
 const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *target, int candidate);
@@ -41,6 +42,10 @@ flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, 
 
 /* Adds a candidate with this tuning, for which there is no predicted time. Otherwise as flp_tune_target_join. */
 flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate);
+
+/* Says which tuning a plan of the problem has now, without an exact record: a candidate of this tuning is marked as advised, and added where there is none.
+ * Nothing is marked where it is the base's. Errors as flp_tune_target_add. */
+flp_status flp_tune_target_follow(flp_tune_target *target, const char *tuning);
 
 /* Adds candidates that change what `candidate` changes and also how kernels are launched (chunks), but no row's bits: at most FLP_TUNE_TARGET_OFFERS. *count:
  * how many; they get the last numbers. Otherwise as flp_tune_target_join. */

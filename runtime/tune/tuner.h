@@ -56,6 +56,9 @@ typedef struct {
     void *data;
 } flp_tuner_options;
 
+/* No candidate wins by fewer rounds. */
+enum { FLP_TUNER_LEAST_TO_WIN = 5 };
+
 /* How a tuning ended. */
 typedef enum {
     FLP_TUNING_SETTLED, /* no candidate that was left could change the result any more */

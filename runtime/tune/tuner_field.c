@@ -12,7 +12,7 @@
 static const double tie = 0.01;
 /* With fewer than FEW rounds, an interval is only from the lowest to the highest sample. No candidate wins by so few, and one is dropped only if it loses by
  * few_margin more. */
-enum { FEW = 5, LEAST_TO_DROP = 3 };
+enum { FEW = FLP_TUNER_LEAST_TO_WIN, LEAST_TO_DROP = 3 };
 static const double few_margin = 0.1;
 
 flp_status flp_tuner_field_create(const flp_tuner_candidate *candidates, int count, flp_tuner_field *field)

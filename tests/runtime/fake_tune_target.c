@@ -134,6 +134,18 @@ flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int 
     return FLP_OK;
 }
 
+flp_status flp_tune_target_follow(flp_tune_target *target, const char *tuning)
+{
+    int candidate = 0;
+
+    while (candidate < target->device.count && strcmp(target->candidates[candidate].tuning, tuning) != 0)
+        candidate++;
+    if (candidate == target->device.count)
+        flp_tune_target_add(target, tuning, &candidate);
+    target->candidates[candidate].is_advised = candidate > 0;
+    return FLP_OK;
+}
+
 int flp_tune_target_count_offers(const flp_tune_target *target)
 {
     (void)target;

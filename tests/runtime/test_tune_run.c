@@ -142,6 +142,63 @@ static void as_long_as_that_was_not_timed_nothing_was_learned(void **state)
     assert_true(result.figures[result.winner].rounds > 0);
 }
 
+static int is_told(const flp_tuner_figures *figures)
+{
+    return figures->rounds >= FLP_TUNER_LEAST_TO_WIN || figures->fate == FLP_CANDIDATE_REJECTED || figures->fate == FLP_CANDIDATE_DROPPED;
+}
+
+static void by_a_few_rounds_nothing_was_learned(void **state)
+{
+    stopper all = { .left = 1 << 30 };
+    int untold = 0;
+
+    (void)state;
+    fake_tune.advised_factor = 0.95;
+    run(&(flp_tuner_options){ .progress = stop, .data = &all });
+    for (int at = 0; at < all.calls; at += 2) {
+        stopper some = { .left = at };
+
+        run(&(flp_tuner_options){ .progress = stop, .data = &some });
+        assert_true(is_told(&result.figures[1]) || result.figures[result.winner].rounds == 0);
+        untold += result.figures[1].rounds > 0 && !is_told(&result.figures[1]);
+    }
+    assert_true(untold > 3);
+}
+
+/* With so few rounds the default is the winner whatever the times are. */
+static void a_time_of_a_few_rounds_makes_no_record_of_the_default(void **state)
+{
+    (void)state;
+    fake_tune.tiles = 1;
+    fake_tune.combines = 0;
+    fake_tune.tile_factors[0] = 0.9;
+    fake_tune.slow_microseconds = 40000;
+    for (double budget = 0.05; budget < 0.5; budget += 0.08) {
+        run(&(flp_tuner_options){ .budget_seconds = budget });
+        assert_true(result.winner || result.figures[0].rounds == 0 || result.figures[0].rounds >= FLP_TUNER_LEAST_TO_WIN);
+    }
+    fake_tune.tiles = 0; /* where the default is alone, nothing has to be decided */
+    run(&(flp_tuner_options){ .budget_seconds = 0.1 });
+    assert_true(result.figures[0].rounds > 0);
+}
+
+static void what_a_plan_follows_is_a_candidate(void **state)
+{
+    (void)state;
+    fake_tune.added_factor = 0.8;
+    open_target();
+    assert_succeeds(flp_tune_target_follow(target, "tile.group=9"));
+    assert_succeeds(flp_tune_run(target, NULL, &plain, &result));
+    assert_string_equal("combine.w=1,tile.group=9", winner());
+    flp_tuner_result_free(&result);
+    open_target();
+    assert_succeeds(flp_tune_target_follow(target, "tile.group=2"));
+    assert_succeeds(flp_tune_target_follow(target, ""));
+    assert_int_equal(6, flp_tune_target_count(target));
+    assert_int_equal(1, flp_tune_target_candidate(target, 2)->is_advised);
+    assert_int_equal(0, flp_tune_target_candidate(target, 0)->is_advised);
+}
+
 static void one_that_is_wrong_does_not_win(void **state)
 {
     (void)state;
@@ -297,6 +354,9 @@ int main(void)
         RUN_TEST(what_is_slower_together_loses_to_one_of_them),
         RUN_TEST(what_a_plan_takes_without_a_record_stands_beside_the_others),
         RUN_TEST(as_long_as_that_was_not_timed_nothing_was_learned),
+        RUN_TEST(by_a_few_rounds_nothing_was_learned),
+        RUN_TEST(a_time_of_a_few_rounds_makes_no_record_of_the_default),
+        RUN_TEST(what_a_plan_follows_is_a_candidate),
         RUN_TEST(one_that_is_wrong_does_not_win),
         RUN_TEST(without_a_faster_one_it_is_the_default),
         RUN_TEST(what_is_no_kernels_comes_behind_them),
