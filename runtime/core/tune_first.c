@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -103,8 +102,7 @@ static flp_status publish(const first_use *use, const flp_tune_target *target, c
 
 typedef struct {
     const flp_tune_target *target;
-    flp_text hung;       /* candidates that hung */
-    atomic_int compiled; /* so far, without the default */
+    flp_text hung; /* candidates that hung */
 } search;
 
 static int has_hung(void *data, int candidate)
@@ -114,18 +112,12 @@ static int has_hung(void *data, int candidate)
     return flp_tune_has_hung(s->target, candidate, &s->hung);
 }
 
-static void count_compiled(void *data, int candidate, int begins)
-{
-    search *s = data;
-
-    if (candidate && !begins)
-        s->compiled++;
-}
-
-/* The error where too little was timed to record anything. It estimates the time that would be enough. (The next tuning finds in the cache what this one has compiled.) */
+/* The error where too little was timed to record anything. It estimates the time that would be enough. (The next tuning finds in the cache what this one has
+ * compiled.) */
 static flp_status say_too_short(const search *s, const flp_tuner_result *result, double budget)
 {
-    const int compiled = s->compiled, candidates = flp_tune_target_count(s->target) - 1;
+    const int compiled = result->compiled ? result->compiled - 1 : 0; /* without the default */
+    const int candidates = flp_tune_target_count(s->target) - 1;
     flp_text all = { .data = NULL };
     flp_status status;
 
@@ -142,12 +134,9 @@ static flp_status run(const first_use *use, flp_tune_target *target)
     search s = { .target = target };
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const double spent = flp_clock_seconds() - use->begun, budget = use->context->tune_seconds;
-    const flp_tuner_options options = { .budget_seconds = budget - spent,
-                                        .jobs = cores < 2 ? 1 : (int)fmin((double)cores, MOST_JOBS),
-                                        .seed = 1,
-                                        .compiling = count_compiled,
-                                        .has_hung = has_hung,
-                                        .data = &s };
+    const flp_tuner_options options = {
+        .budget_seconds = budget - spent, .jobs = cores < 2 ? 1 : (int)fmin((double)cores, MOST_JOBS), .seed = 1, .has_hung = has_hung, .data = &s
+    };
     nvmlDevice_t clock = NULL;
     flp_tuner_result result = { 0 };
     flp_status status;

@@ -2,6 +2,7 @@
 #include "core/tune_run.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,15 +35,15 @@ typedef struct {
     flp_tuner_result *result; /* of all heats together, by the target's numbers */
     double begun;
     double share;                    /* the part of the budget by whose end the current heats must be done */
-    int compiled;                    /* in the heats before this one */
+    atomic_int compiled;             /* how many candidates; a winner is compiled in two heats, and counts once */
+    atomic_bool *is_compiled;        /* by the target's numbers */
     int count;                       /* of this heat */
     int *numbers;                    /* [count]: the target's */
     flp_tuner_candidate *candidates; /* [count] */
 } tuning;
 
-static flp_status compile(void *self, int candidate)
+static flp_status prepare(tuning *t, int candidate)
 {
-    tuning *t = self;
     const flp_tuner_options *options = t->options;
     flp_status status;
 
@@ -55,6 +56,16 @@ static flp_status compile(void *self, int candidate)
         options->compiling(options->data, t->numbers[candidate], 0);
     if (status == FLP_OK)
         t->candidates[candidate].workspace_bytes = flp_tune_target_candidate(t->target, t->numbers[candidate])->workspace_bytes;
+    return status;
+}
+
+static flp_status compile(void *self, int candidate)
+{
+    tuning *t = self;
+    flp_status status = prepare(t, candidate);
+
+    if (!atomic_exchange(&t->is_compiled[t->numbers[candidate]], 1))
+        t->compiled++;
     return status;
 }
 
@@ -90,7 +101,7 @@ static int pass_progress(void *data, const flp_tuner_progress *heat)
     if (!t->options->progress)
         return 0;
     progress.candidates = flp_tune_target_count(t->target);
-    progress.compiled = (int)fmin(progress.compiled + t->compiled, progress.candidates); /* winners are in two heats */
+    progress.compiled = t->compiled;
     progress.best = t->numbers[heat->best];
     if (budget > 0)
         progress.seconds_left = fmax(0, budget - (now(NULL) - t->begun));
@@ -146,8 +157,6 @@ static void take_heat(tuning *t, const flp_tuner_result *heat, int is_last)
     }
     result->ended = heat->ended > result->ended ? heat->ended : result->ended;
     result->repeated += heat->repeated;
-    for (int i = 1; i < t->count; i++)
-        t->compiled += heat->figures[i].fate != FLP_CANDIDATE_UNTRIED;
 }
 
 /* share: of the time that is left. *winner: the target's number. */
@@ -213,16 +222,21 @@ static flp_status run_roles(tuning *t, int *numbers, int *winners, int *won)
 
 static flp_status begin(tuning *t)
 {
+    const size_t most = (size_t)flp_tune_target_count(t->target) + 1 + FLP_TUNE_TARGET_OFFERS;
+
     *t->result = (flp_tuner_result){ 0 };
     t->begun = now(NULL);
     t->share = 1;
-    t->result->figures = calloc((size_t)flp_tune_target_count(t->target) + 1 + FLP_TUNE_TARGET_OFFERS, sizeof(*t->result->figures));
-    return t->result->figures ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for its result");
+    t->result->figures = calloc(most, sizeof(*t->result->figures));
+    t->is_compiled = calloc(most, sizeof(*t->is_compiled));
+    return t->result->figures && t->is_compiled ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for its result");
 }
 
 static flp_status end(tuning *t, flp_status status)
 {
     t->result->spent_seconds = now(NULL) - t->begun;
+    t->result->compiled = t->compiled;
+    free(t->is_compiled);
     free(t->numbers);
     free(t->candidates);
     return status;

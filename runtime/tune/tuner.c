@@ -303,6 +303,7 @@ flp_status flp_tuner_run(const flp_tuner_candidate *candidates, int count, const
         t.begun = now(&t);
         flp_tuner_field_order(&t.field, t.order);
         status = run(&t);
+        result->compiled = t.compiled;
         result->rounds = t.field.samples.counting;
         result->repeated = t.field.samples.rounds - t.field.samples.counting;
         result->spent_seconds = now(&t) - t.begun;

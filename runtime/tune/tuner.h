@@ -82,6 +82,7 @@ typedef struct {
 typedef struct {
     int winner;
     flp_tuning_end ended;
+    int compiled;         /* candidates that were compiled, each once, rejected ones too */
     int rounds, repeated; /* rounds that count, and that did not */
     double spent_seconds;
     flp_tuner_figures *figures; /* of each candidate */

@@ -82,7 +82,7 @@ static void what_is_slower_together_loses_to_one_of_them(void **state)
 }
 
 typedef struct {
-    int left, calls, most_candidates;
+    int left, calls, last_compiled;
 } stopper;
 
 static int stop(void *data, const flp_tuner_progress *progress)
@@ -92,6 +92,7 @@ static int stop(void *data, const flp_tuner_progress *progress)
     s->calls++;
     assert_in_range(progress->best, 0, progress->candidates - 1);
     assert_in_range(progress->compiled, 0, progress->candidates);
+    s->last_compiled = progress->compiled;
     return s->left-- <= 0;
 }
 
@@ -155,7 +156,7 @@ static void by_a_few_rounds_nothing_was_learned(void **state)
     (void)state;
     fake_tune.advised_factor = 0.95;
     run(&(flp_tuner_options){ .progress = stop, .data = &all });
-    for (int at = 0; at < all.calls; at += 2) {
+    for (int at = 0; at < all.calls; at += 3) {
         stopper some = { .left = at };
 
         run(&(flp_tuner_options){ .progress = stop, .data = &some });
@@ -197,6 +198,27 @@ static void what_a_plan_follows_is_a_candidate(void **state)
     assert_int_equal(6, flp_tune_target_count(target));
     assert_int_equal(1, flp_tune_target_candidate(target, 2)->is_advised);
     assert_int_equal(0, flp_tune_target_candidate(target, 0)->is_advised);
+}
+
+/* The default is in each heat, a winner in two. */
+static void what_is_compiled_again_counts_once(void **state)
+{
+    stopper all = { .left = 1 << 30 }, some;
+
+    (void)state;
+    run(&(flp_tuner_options){ .progress = stop, .data = &all });
+    assert_int_equal(7, flp_tune_target_count(target)); /* with the one that joins two */
+    assert_int_equal(7, result.compiled);
+    for (int at = 0; at < all.calls; at += 9) {
+        int tried = 1; /* the default */
+
+        some = (stopper){ .left = at };
+        run(&(flp_tuner_options){ .progress = stop, .data = &some });
+        for (int i = 1; i < flp_tune_target_count(target); i++)
+            tried += result.figures[i].fate != FLP_CANDIDATE_UNTRIED;
+        assert_in_range(some.last_compiled, 0, result.compiled);
+        assert_in_range(result.compiled, tried - (at == 0), tried + 1); /* one may have been compiled and not checked */
+    }
 }
 
 static void one_that_is_wrong_does_not_win(void **state)
@@ -357,6 +379,7 @@ int main(void)
         RUN_TEST(by_a_few_rounds_nothing_was_learned),
         RUN_TEST(a_time_of_a_few_rounds_makes_no_record_of_the_default),
         RUN_TEST(what_a_plan_follows_is_a_candidate),
+        RUN_TEST(what_is_compiled_again_counts_once),
         RUN_TEST(one_that_is_wrong_does_not_win),
         RUN_TEST(without_a_faster_one_it_is_the_default),
         RUN_TEST(what_is_no_kernels_comes_behind_them),
