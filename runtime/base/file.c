@@ -96,7 +96,7 @@ flp_status flp_file_read(int directory, const char *path, char **bytes, size_t *
 }
 
 /* Opens a new file beside path under a name that no other process or host has. */
-static int create_private(int directory, const char *path, char *name, size_t bytes)
+static int create_private(int directory, const char *path, unsigned mode, char *name, size_t bytes)
 {
     for (;;) {
         unsigned long long number;
@@ -108,7 +108,7 @@ static int create_private(int directory, const char *path, char *name, size_t by
             errno = ENAMETOOLONG;
             return -1;
         }
-        file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
         if (file >= 0 || errno != EEXIST)
             return file;
     }
@@ -144,11 +144,11 @@ static void sync_directory_of(int directory, const char *path)
     close(file);
 }
 
-flp_status flp_file_publish(int directory, const char *path, const void *bytes, size_t count)
+flp_status flp_file_publish_as(int directory, const char *path, unsigned mode, const void *bytes, size_t count)
 {
     char name[PATH_MAX];
     const char *action = "write it";
-    int file = create_private(directory, path, name, sizeof(name));
+    int file = create_private(directory, path, mode, name, sizeof(name));
     int failed, reason;
 
     if (file < 0)
@@ -172,6 +172,11 @@ flp_status flp_file_publish(int directory, const char *path, const void *bytes, 
     }
     sync_directory_of(directory, path);
     return FLP_OK;
+}
+
+flp_status flp_file_publish(int directory, const char *path, const void *bytes, size_t count)
+{
+    return flp_file_publish_as(directory, path, 0644, bytes, count);
 }
 
 flp_status flp_file_make_directories(const char *path, unsigned mode)

@@ -18,6 +18,9 @@ flp_status flp_file_read_descriptor(int file, const char *path, char **bytes, si
  * or none, never a part. On failure no file is left. FLP_IO_FAILED names path and reason, and errno is the reason. */
 flp_status flp_file_publish(int directory, const char *path, const void *bytes, size_t count);
 
+/* The same for a file of this mode, less what the umask takes; flp_file_publish has 0644. */
+flp_status flp_file_publish_as(int directory, const char *path, unsigned mode, const void *bytes, size_t count);
+
 /* mkdir -p with mode; an existing directory is no error. FLP_IO_FAILED names path and reason, and errno is the reason. */
 flp_status flp_file_make_directories(const char *path, unsigned mode);
 #endif

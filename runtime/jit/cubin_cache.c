@@ -71,6 +71,25 @@ unsigned flp_cubin_cache_state_mode(const flp_cubin_cache *cache)
     return cache->shared ? 0755 : 0700;
 }
 
+unsigned flp_cubin_cache_state_file_mode(unsigned mode)
+{
+    return mode & 0666;
+}
+
+/* What was made before the cache was shared is private. */
+static void share(int directory, unsigned mode)
+{
+    struct stat facts;
+    int builds;
+
+    flp_cubin_cache_directory_share(directory, mode);
+    builds = flp_cubin_cache_directory_open_file(directory, "builds", &facts);
+    if (builds < 0)
+        return;
+    flp_cubin_cache_directory_share(builds, flp_cubin_cache_state_file_mode(mode));
+    close(builds);
+}
+
 int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create)
 {
     int directory = -1;
@@ -83,6 +102,8 @@ int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create)
         warn_once(cache);
     else if (flp_cubin_cache_directory_open(cache->user, FLP_CUBIN_CACHE_USER, &directory) != FLP_OK && (create || errno != ENOENT))
         warn_once(cache);
+    if (directory >= 0 && cache->shared)
+        share(directory, flp_cubin_cache_state_mode(cache));
     return directory;
 }
 
@@ -100,7 +121,7 @@ static void refresh(int file, const struct stat *facts)
         futimens(file, NULL);
 }
 
-int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *key_text, int touch, flp_cubin *cubin)
+int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *key_text, unsigned mode, flp_cubin *cubin)
 {
     const char subdirectory_name[3] = { name[0], name[1], 0 };
     int subdirectory, file, found = 0;
@@ -111,6 +132,7 @@ int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *
     *cubin = (flp_cubin){ 0 };
     if (flp_cubin_cache_directory_open_inside(directory, subdirectory_name, 0, &subdirectory) != FLP_OK)
         return 0;
+    flp_cubin_cache_directory_share(subdirectory, mode);
     file = flp_cubin_cache_directory_open_file(subdirectory, name + 3, &facts);
     close(subdirectory);
     if (file < 0)
@@ -119,15 +141,17 @@ int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *
         found = flp_cubin_cache_file_decode(bytes, count, key_text, cubin);
         if (!found)
             flp_log_debug("cache: %s is damaged or foreign, so it is a miss", name);
-        else if (touch)
+        else if (mode) {
+            flp_cubin_cache_directory_share(file, flp_cubin_cache_state_file_mode(mode));
             refresh(file, &facts);
+        }
     }
     free(bytes);
     close(file);
     return found;
 }
 
-static flp_status load_build(int directory, const flp_cubin_key *key, const char *build, int touch, flp_cubin *cubin, int *found)
+static flp_status load_build(int directory, const flp_cubin_key *key, const char *build, unsigned mode, flp_cubin *cubin, int *found)
 {
     char name[FLP_CUBIN_CACHE_NAME_BYTES];
     flp_text key_text = { 0 };
@@ -135,24 +159,24 @@ static flp_status load_build(int directory, const flp_cubin_key *key, const char
 
     if (status == FLP_OK) {
         make_name(&key_text, name);
-        *found = flp_cubin_cache_state_read(directory, name, &key_text, touch, cubin);
+        *found = flp_cubin_cache_state_read(directory, name, &key_text, mode, cubin);
     }
     flp_text_free(&key_text);
     return status;
 }
 
-/* Loads the key's kernel from a cache directory, and closes the directory. */
-static flp_status load_from(int directory, const flp_cubin_key *key, int touch, flp_cubin *cubin, int *found)
+/* Loads the key's kernel from a cache directory, and closes the directory. mode: as flp_cubin_cache_state_read. */
+static flp_status load_from(int directory, const flp_cubin_key *key, unsigned mode, flp_cubin *cubin, int *found)
 {
     flp_cubin_cache_builds builds;
     flp_status status = FLP_OK;
 
     if (key->nvrtc_build) {
-        status = load_build(directory, key, key->nvrtc_build, touch, cubin, found);
+        status = load_build(directory, key, key->nvrtc_build, mode, cubin, found);
     } else {
         flp_cubin_cache_builds_read(directory, &builds);
         for (size_t i = 0; i < builds.count && status == FLP_OK && !*found; i++)
-            status = load_build(directory, key, builds.names[i], touch, cubin, found);
+            status = load_build(directory, key, builds.names[i], mode, cubin, found);
         flp_cubin_cache_builds_free(&builds);
     }
     close(directory);
@@ -198,7 +222,7 @@ flp_status flp_cubin_cache_load(flp_cubin_cache *cache, const flp_cubin_key *key
     *cubin = (flp_cubin){ 0 };
     *found = 0;
     if (directory >= 0)
-        status = load_from(directory, key, 1, cubin, found);
+        status = load_from(directory, key, flp_cubin_cache_state_mode(cache), cubin, found);
     for (unsigned i = 0; !*found && status == FLP_OK && flp_cubin_cache_state_next_system(&next, path); i++)
         if ((directory = open_system(cache, path, i)) >= 0)
             status = load_from(directory, key, 0, cubin, found);
@@ -218,11 +242,11 @@ static flp_status store_in(int directory, unsigned mode, const flp_cubin_key *ke
     if (status == FLP_OK)
         status = flp_cubin_cache_directory_open_inside(directory, subdirectory_name, mode, &subdirectory);
     if (status == FLP_OK) {
-        status = flp_file_publish(subdirectory, name + 3, file.data, file.length);
+        status = flp_file_publish_as(subdirectory, name + 3, flp_cubin_cache_state_file_mode(mode), file.data, file.length);
         close(subdirectory);
     }
     if (status == FLP_OK)
-        status = flp_cubin_cache_builds_add(directory, key->nvrtc_build);
+        status = flp_cubin_cache_builds_add(directory, flp_cubin_cache_state_file_mode(mode), key->nvrtc_build);
     flp_text_free(&file);
     return status;
 }

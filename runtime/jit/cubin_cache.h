@@ -5,8 +5,9 @@
  *     DIRECTORY/builds              the NVRTC builds whose kernels were stored here, one a line
  *     DIRECTORY/failed/VARIANT.cu   the last source of a variant that did not compile
  *
- * A loaded cubin is code, so a directory that others could have written to is not trusted. The user's directory is created with mode 0700 (a shared one with
- * 0755, less what the umask takes), and is refused where another user owns it, or group or others may write to it. A system directory must belong to root or
+ * A loaded cubin is code, so a directory that others could have written to is not trusted. The user's directory is created with mode 0700 and files in it with
+ * 0600. A shared one has 0755 and 0644, less what the umask takes; what this user made there before it was shared is given these modes when it is used. The
+ * directory is refused where another user owns it, or group or others may write to it. A system directory must belong to root or
  * the user, and is refused where group or others may write to it. Symbolic links inside a directory are not followed.
  *
  * Every call opens the directory again, so that a directory that was removed or mounted again needs no special case. Any thread may make any call. */

@@ -148,7 +148,7 @@ flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *varia
     if (snprintf(path, 4096, "%s/failed/%s", cache->user, name) >= 4096)
         status = flp_status_fail(FLP_IO_FAILED, "failed/%s: the path is too long in %s", name, cache->user);
     else
-        status = flp_file_publish(failed, name, source, source_bytes);
+        status = flp_file_publish_as(failed, name, flp_cubin_cache_state_file_mode(flp_cubin_cache_state_mode(cache)), source, source_bytes);
     close(failed);
     if (status != FLP_OK)
         path[0] = 0;

@@ -67,11 +67,11 @@ void flp_cubin_cache_builds_free(flp_cubin_cache_builds *builds)
 }
 
 /* The leading newline ends a previous line that was cut short by a full disk. */
-static flp_status append_line(int directory, const char *build)
+static flp_status append_line(int directory, unsigned mode, const char *build)
 {
     char line[LONGEST_BUILD + 3];
     int length = snprintf(line, sizeof(line), "\n%s\n", build);
-    int file = openat(directory, "builds", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int file = openat(directory, "builds", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
     ssize_t written;
 
     if (file < 0)
@@ -82,7 +82,7 @@ static flp_status append_line(int directory, const char *build)
     return flp_status_fail(FLP_IO_FAILED, "builds: cannot append to it: %s", strerror(errno));
 }
 
-flp_status flp_cubin_cache_builds_add(int directory, const char *build)
+flp_status flp_cubin_cache_builds_add(int directory, unsigned mode, const char *build)
 {
     flp_cubin_cache_builds builds;
     flp_status status = FLP_OK;
@@ -91,7 +91,7 @@ flp_status flp_cubin_cache_builds_add(int directory, const char *build)
         return flp_status_fail(FLP_INTERNAL, "NVRTC build \"%s\": wanted 1 .. %d printable characters", build, LONGEST_BUILD);
     flp_cubin_cache_builds_read(directory, &builds);
     if (!known(&builds, build))
-        status = append_line(directory, build);
+        status = append_line(directory, mode, build);
     flp_cubin_cache_builds_free(&builds);
     return status;
 }

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -71,7 +73,39 @@ flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, u
         return refuse(directory, name, NULL);
     if (!ours_or_roots(&facts) || others_may_write(&facts))
         return refuse(directory, name, "others own it or may write to it, and a cached kernel is code");
+    if (mode)
+        flp_cubin_cache_directory_share(*directory, mode);
     return FLP_OK;
+}
+
+/* The process's umask, which umask() would change while it reads it. Where it cannot be read, it allows others nothing. */
+static mode_t read_umask(void)
+{
+    FILE *file = fopen("/proc/self/status", "re");
+    unsigned mask = 077;
+    char line[256];
+
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "Umask: %o", &mask) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return (mode_t)mask;
+}
+
+void flp_cubin_cache_directory_share(int descriptor, unsigned mode)
+{
+    const mode_t of_others = S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH;
+    struct stat facts;
+    mode_t missing;
+
+    if (!(mode & of_others) || fstat(descriptor, &facts) != 0 || facts.st_uid != geteuid())
+        return;
+    missing = mode & of_others & ~facts.st_mode;
+    if (missing)
+        missing &= ~read_umask();
+    if (missing)
+        fchmod(descriptor, (facts.st_mode & 07777) | missing);
 }
 
 int flp_cubin_cache_directory_trusts(const struct stat *facts)

@@ -19,8 +19,13 @@ typedef enum { FLP_CUBIN_CACHE_USER, FLP_CUBIN_CACHE_SYSTEM } flp_cubin_cache_ow
  * FLP_IO_FAILED: missing (errno is ENOENT), unreadable or not to be trusted (errno is EPERM). */
 flp_status flp_cubin_cache_directory_open(const char *path, flp_cubin_cache_owner owner, int *directory);
 
-/* The same for a directory inside the open directory `parent`. Where mode is not 0 a missing one is created with it. A symbolic link is refused. */
+/* The same for a directory inside the open directory `parent`. Where mode is not 0 a missing one is created with it, and one that is there is shared (below). A
+ * symbolic link is refused. */
 flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, unsigned mode, int *directory);
+
+/* Gives an open directory or file of this user's those of the mode's rights to read that group and others lack and the umask allows. It may have been made
+ * before the cache was shared. Does nothing for a mode without such rights. */
+void flp_cubin_cache_directory_share(int descriptor, unsigned mode);
 
 /* 1: a regular file that root or this user owns, that group and others may not write to, and that is no larger than a kernel can be. */
 int flp_cubin_cache_directory_trusts(const struct stat *facts);

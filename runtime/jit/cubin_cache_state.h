@@ -25,15 +25,17 @@ struct flp_cubin_cache {
  * yet is not logged. */
 int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create);
 
-/* The mode with which the user's directory and those inside it are created. */
+/* The mode with which the user's directory and those inside it are created, and that of files in directories of such a mode. */
 unsigned flp_cubin_cache_state_mode(const flp_cubin_cache *cache);
+unsigned flp_cubin_cache_state_file_mode(unsigned mode);
 
 /* Iterates over the system directories: *next is cache->systems at first. Returns 1 with the next path, 0 after the last. */
 int flp_cubin_cache_state_next_system(const char **next, char path[FLP_CUBIN_CACHE_PATH_BYTES]);
 
 /* Reads the file name ("ab/ab12...ef.flpk"). Returns 1 with *cubin where the file is undamaged and has this key (any key where key_text is NULL), else 0.
- * touch 1: records the use, for the removal of the least recently used files. */
-int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *key_text, int touch, flp_cubin *cubin);
+ * mode: flp_cubin_cache_state_mode of the cache whose user's directory this is: then the use is recorded, for the removal of the least recently used files,
+ * and the file is shared with those with whom the cache is; 0: neither. */
+int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *key_text, unsigned mode, flp_cubin *cubin);
 
 /* ---- the NVRTC builds whose kernels a directory has: without NVRTC a kernel's key is unknown, so each of these builds is tried ---- */
 
@@ -47,8 +49,8 @@ typedef struct {
 void flp_cubin_cache_builds_read(int directory, flp_cubin_cache_builds *builds);
 void flp_cubin_cache_builds_free(flp_cubin_cache_builds *builds);
 
-/* Appends build, with one write(), unless the file has it already. FLP_IO_FAILED; FLP_INTERNAL: build is no valid line. */
-flp_status flp_cubin_cache_builds_add(int directory, const char *build);
+/* Appends build, with one write(), unless the file has it already. mode: of the file, if it is created. FLP_IO_FAILED; FLP_INTERNAL: build is no valid line. */
+flp_status flp_cubin_cache_builds_add(int directory, unsigned mode, const char *build);
 
 /* ---- the kernels in a directory, and keeping it small ---- */
 

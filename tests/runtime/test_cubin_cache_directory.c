@@ -59,6 +59,61 @@ static void a_shared_directory_follows_the_umask_but_is_never_writable_by_others
     assert_true(fake_cache_has(&fake_cache_key));
 }
 
+static void open_user_directory(int shared)
+{
+    const flp_cubin_cache_options options = { .directory = fake_cache.user, .system_directories = "", .shared = shared };
+
+    flp_cubin_cache_destroy(fake_cache.cache);
+    assert_succeeds(flp_cubin_cache_create(&options, &fake_cache.cache));
+}
+
+static void assert_modes(unsigned directories, unsigned files)
+{
+    char folder[512];
+
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strlen(fake_cache.user) + 3), fake_cache_path());
+    assert_int_equal(directories, mode_of(fake_cache.user));
+    assert_int_equal(directories, mode_of(folder));
+    assert_int_equal(files, mode_of(fake_cache_path()));
+    assert_int_equal(files, mode_of(fake_directory_path(fake_cache.user, "builds")));
+}
+
+static void what_was_stored_before_it_was_shared_is_shared_when_used(void **state)
+{
+    mode_t before = umask(022);
+
+    (void)state;
+    assert_succeeds(fake_cache_store());
+    assert_modes(0700, 0600);
+    umask(077);
+    open_user_directory(1);
+    assert_true(fake_cache_has(&fake_cache_key));
+    assert_modes(0700, 0600);
+    umask(022);
+    assert_true(fake_cache_has(&fake_cache_key));
+    umask(before);
+    assert_modes(0755, 0644);
+}
+
+static void without_the_flag_only_this_user_can_read_what_is_stored(void **state)
+{
+    mode_t before = umask(0);
+    char path[4096];
+
+    (void)state;
+    open_user_directory(1);
+    assert_succeeds(fake_cache_store());
+    assert_modes(0755, 0644);
+    assert_succeeds(flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path));
+    assert_int_equal(0644, mode_of(path));
+    open_user_directory(0);
+    assert_succeeds(fake_cache_store());
+    assert_int_equal(0600, mode_of(fake_cache_path()));
+    assert_succeeds(flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path));
+    umask(before);
+    assert_int_equal(0600, mode_of(path));
+}
+
 static void nothing_is_made_before_the_first_store(void **state)
 {
     (void)state;
@@ -276,6 +331,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CACHE_TEST(the_directory_is_made_for_the_user_alone),
         CACHE_TEST(a_shared_directory_follows_the_umask_but_is_never_writable_by_others),
+        CACHE_TEST(what_was_stored_before_it_was_shared_is_shared_when_used),
+        CACHE_TEST(without_the_flag_only_this_user_can_read_what_is_stored),
         CACHE_TEST(nothing_is_made_before_the_first_store),
         CACHE_TEST(a_directory_that_others_may_write_to_is_refused),
         CACHE_TEST(a_system_directory_that_is_refused_is_one_warning_each),
