@@ -94,9 +94,9 @@ int flp_gen_cache_clear(const flp_gen_options *options)
         printf("%" PRId64 " kernel%s removed; %s\n", removed, flp_text_plural(removed), facts.directory[0] ? facts.directory : "no directory");
     /* What is left could not be removed. */
     flp_cubin_cache_describe(cache, &facts);
-    const int64_t left = facts.files + facts.refused;
+    const int64_t left = facts.files + facts.sources + facts.refused;
     if (left > 0) {
-        flp_console_error("%" PRId64 " kernel%s or folder%s could not be removed from %s", left, flp_text_plural(left), flp_text_plural(left), facts.directory);
+        flp_console_error("%" PRId64 " file%s or folder%s could not be removed from %s", left, flp_text_plural(left), flp_text_plural(left), facts.directory);
         if (code == FLP_EXIT_OK)
             code = FLP_EXIT_FAILED;
     }

@@ -21,7 +21,7 @@ typedef struct flp_cubin_cache flp_cubin_cache;
 typedef struct {
     const char *directory;          /* the user's; NULL: $FUSEDLOGP_CACHE_DIR, $XDG_CACHE_HOME/fusedlogp, ~/.cache/fusedlogp; "": none */
     const char *system_directories; /* colon-separated, read only; NULL: $FUSEDLOGP_SYSTEM_CACHE, else as configured at build time */
-    int64_t bytes;                  /* the most that the user's directory keeps; 0: 1 GiB */
+    int64_t bytes;                  /* the most that the user's directory keeps, sources that did not compile among it; 0: 1 GiB */
     int shared;                     /* 1: other users may read what is stored, as far as the umask allows */
 } flp_cubin_cache_options;
 
@@ -67,8 +67,10 @@ void flp_cubin_cache_unlock(flp_cubin_cache *cache, int lock);
 
 typedef struct {
     char directory[4096];
-    int64_t files, bytes;
-    int64_t refused; /* files, not among those counted, and subdirectories that this user cannot read or must not trust */
+    int64_t files;   /* kernels */
+    int64_t sources; /* kept, of kernels that did not compile */
+    int64_t bytes;   /* of both */
+    int64_t refused; /* kernels, not among those counted, and subdirectories that this user cannot read or must not trust */
     int writable;
     char refusal[512]; /* why a directory that is there was not opened; "" where it was, or where there is none */
 } flp_cubin_cache_facts;
@@ -76,7 +78,7 @@ void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *fac
 
 typedef struct {
     char directory[4096];
-    int64_t files, bytes, refused;
+    int64_t files, sources, bytes, refused;
     int there;         /* 0: there is no such directory */
     char refusal[512]; /* why the directory is not used; "" where it is used */
 } flp_cubin_cache_system_facts;
@@ -84,6 +86,6 @@ typedef struct {
 int flp_cubin_cache_describe_system(flp_cubin_cache *cache, int index, flp_cubin_cache_system_facts *facts);
 /* Calls visit for each kernel in the user's directory, in name order, until it returns non-zero. variant is NULL for a damaged file. */
 void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, const char *file, const char *variant, int64_t bytes), void *data);
-/* Removes all kernels of the user's directory; returns how many. */
+/* Removes all kernels and kept sources of the user's directory; returns how many kernels. */
 int64_t flp_cubin_cache_clear(flp_cubin_cache *cache);
 #endif

@@ -34,6 +34,11 @@ static int open_user(const flp_cubin_cache *cache)
     return directory;
 }
 
+static int64_t count_kernels(const flp_cubin_cache_list *list)
+{
+    return (int64_t)list->count - list->sources - list->refused_files;
+}
+
 void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts)
 {
     flp_cubin_cache_list list;
@@ -52,7 +57,8 @@ void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *fac
         return;
     }
     flp_cubin_cache_list_read(directory, 0, &list);
-    facts->files = (int64_t)list.count - list.refused_files;
+    facts->files = count_kernels(&list);
+    facts->sources = list.sources;
     facts->bytes = list.bytes - list.refused_bytes;
     facts->refused = list.refused;
     facts->writable = faccessat(directory, ".", W_OK | X_OK, 0) == 0;
@@ -76,7 +82,8 @@ int flp_cubin_cache_describe_system(flp_cubin_cache *cache, int index, flp_cubin
         return 1;
     }
     flp_cubin_cache_list_read(directory, 0, &list);
-    facts->files = (int64_t)list.count - list.refused_files;
+    facts->files = count_kernels(&list);
+    facts->sources = list.sources;
     facts->bytes = list.bytes - list.refused_bytes;
     facts->refused = list.refused;
     free(list.items);
@@ -95,6 +102,8 @@ void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, cons
     for (size_t i = 0; i < list.count && !stop; i++) {
         flp_cubin cubin;
 
+        if (list.items[i].is_source)
+            continue;
         flp_cubin_cache_state_read(directory, list.items[i].name, NULL, 0, &cubin);
         stop = visit(data, list.items[i].name, cubin.variant, list.items[i].bytes);
         flp_cubin_free(&cubin);
@@ -113,7 +122,8 @@ int64_t flp_cubin_cache_clear(flp_cubin_cache *cache)
         return 0;
     flp_cubin_cache_list_read(directory, 1, &list);
     for (size_t i = 0; i < list.count; i++)
-        removed += unlinkat(directory, list.items[i].name, 0) == 0;
+        removed += unlinkat(directory, list.items[i].name, 0) == 0 && !list.items[i].is_source;
+    unlinkat(directory, FLP_CUBIN_CACHE_FAILED, AT_REMOVEDIR);
     unlinkat(directory, "builds", 0);
     free(list.items);
     close(directory);
@@ -141,15 +151,19 @@ flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *varia
     if (directory < 0)
         return FLP_IO_FAILED;
     make_file_name(variant, name, sizeof(name));
-    status = flp_cubin_cache_directory_open_inside(directory, "failed", flp_cubin_cache_state_mode(cache), &failed);
-    close(directory);
-    if (status != FLP_OK)
+    status = flp_cubin_cache_directory_open_inside(directory, FLP_CUBIN_CACHE_FAILED, flp_cubin_cache_state_mode(cache), &failed);
+    if (status != FLP_OK) {
+        close(directory);
         return status;
-    if (snprintf(path, 4096, "%s/failed/%s", cache->user, name) >= 4096)
+    }
+    if (snprintf(path, 4096, "%s/" FLP_CUBIN_CACHE_FAILED "/%s", cache->user, name) >= 4096)
         status = flp_status_fail(FLP_IO_FAILED, "failed/%s: the path is too long in %s", name, cache->user);
     else
         status = flp_file_publish_as(failed, name, flp_cubin_cache_state_file_mode(flp_cubin_cache_state_mode(cache)), source, source_bytes);
     close(failed);
+    if (status == FLP_OK)
+        flp_cubin_cache_list_trim(directory, cache->limit);
+    close(directory);
     if (status != FLP_OK)
         path[0] = 0;
     return status;

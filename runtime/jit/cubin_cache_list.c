@@ -1,4 +1,4 @@
-/* Lists a cache directory's kernels and removes the least recently used. */
+/* Lists a cache directory's kernels and kept sources, and removes the least recently used. */
 #include "jit/cubin_cache_state.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ static int ends_with(const char *name, const char *end)
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-static void append(flp_cubin_cache_list *list, const char *subdirectory, const char *name, const struct stat *facts)
+static void append(flp_cubin_cache_list *list, const char *subdirectory, const char *name, int is_source, const struct stat *facts)
 {
     if (list->count == list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 64;
@@ -38,9 +38,11 @@ static void append(flp_cubin_cache_list *list, const char *subdirectory, const c
     flp_cubin_cache_item *item = &list->items[list->count];
     if ((size_t)snprintf(item->name, sizeof(item->name), "%s/%s", subdirectory, name) >= sizeof(item->name))
         return;
+    item->is_source = is_source;
     item->bytes = facts->st_size;
     item->used = facts->st_mtim;
     list->bytes += item->bytes;
+    list->sources += is_source;
     list->count++;
 }
 
@@ -63,6 +65,7 @@ static void sweep_leftover(int directory, const char *name, const struct stat *f
 
 static void read_subdirectory(int parent, const char *subdirectory, int sweep, flp_cubin_cache_list *list)
 {
+    const int of_sources = strcmp(subdirectory, FLP_CUBIN_CACHE_FAILED) == 0;
     int directory;
     DIR *stream;
     struct dirent *entry;
@@ -81,8 +84,10 @@ static void read_subdirectory(int parent, const char *subdirectory, int sweep, f
 
         if (fstatat(directory, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode))
             continue;
-        if (ends_with(entry->d_name, ".flpk")) {
-            append(list, subdirectory, entry->d_name, &facts);
+        if (ends_with(entry->d_name, of_sources ? ".cu" : ".flpk")) {
+            append(list, subdirectory, entry->d_name, of_sources, &facts);
+            if (of_sources)
+                continue;
             if (!flp_cubin_cache_directory_trusts(&facts) || faccessat(directory, entry->d_name, R_OK, AT_EACCESS) != 0)
                 refuse(list, &facts);
         } else if (sweep)
@@ -116,6 +121,7 @@ void flp_cubin_cache_list_read(int directory, int sweep, flp_cubin_cache_list *l
         snprintf(name, sizeof(name), "%02x", i);
         read_subdirectory(directory, name, sweep, list);
     }
+    read_subdirectory(directory, FLP_CUBIN_CACHE_FAILED, sweep, list);
     if (list->count)
         qsort(list->items, list->count, sizeof(list->items[0]), by_name);
 }

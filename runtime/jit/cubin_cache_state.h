@@ -52,26 +52,34 @@ void flp_cubin_cache_builds_free(flp_cubin_cache_builds *builds);
 /* Appends build, with one write(), unless the file has it already. mode: of the file, if it is created. FLP_IO_FAILED; FLP_INTERNAL: build is no valid line. */
 flp_status flp_cubin_cache_builds_add(int directory, unsigned mode, const char *build);
 
+/* The subdirectory of sources that did not compile. */
+#define FLP_CUBIN_CACHE_FAILED "failed"
+
 /* ---- the kernels in a directory, and keeping it small ---- */
 
+/* "failed/", the longest name of a source that is kept, and a 0 byte. */
+enum { FLP_CUBIN_CACHE_ITEM_BYTES = 7 + 203 + 1 };
+
 typedef struct {
-    char name[FLP_CUBIN_CACHE_NAME_BYTES];
+    char name[FLP_CUBIN_CACHE_ITEM_BYTES];
+    int is_source; /* 1: of a kernel that did not compile */
     int64_t bytes;
     struct timespec used; /* when it was stored or last used, to an hour */
 } flp_cubin_cache_item;
 
 typedef struct {
-    flp_cubin_cache_item *items; /* kernels, in name order; freed by the caller */
+    flp_cubin_cache_item *items; /* kernels, and sources that did not compile, in name order; freed by the caller */
     size_t count, capacity;
+    int64_t sources;                      /* how many of the items */
     int64_t bytes;                        /* of all items */
     int64_t refused_files, refused_bytes; /* the items among them that this user cannot read or must not trust */
     int64_t refused;                      /* refused_files, and the subdirectories that this user cannot read or must not trust */
 } flp_cubin_cache_list;
 
-/* Lists the kernels of a cache directory. Files that cannot be read or trusted are listed, and counted as refused; subdirectories of that kind, and files for
- * which there is no memory, are left out. sweep 1: also removes temporary files and lock files that killed processes have left. */
+/* Lists the kernels and kept sources of a cache directory. Kernels that cannot be read or trusted are listed, and counted as refused; subdirectories of that
+ * kind, and files for which there is no memory, are left out. sweep 1: also removes temporary files and lock files that killed processes have left. */
 void flp_cubin_cache_list_read(int directory, int sweep, flp_cubin_cache_list *list);
 
-/* Removes the least recently used kernels (those of the same age in name order) until at most limit bytes remain, and what killed processes have left. */
+/* Removes the least recently used files (those of the same age in name order) until at most limit bytes remain, and what killed processes have left. */
 void flp_cubin_cache_list_trim(int directory, int64_t limit);
 #endif

@@ -218,5 +218,14 @@ chmod 775 shared/b8
 fusedlogp_gen cache clear --out shared >clear.txt 2>messages
 check_equal "cache clear fails where a folder inside is refused" 1 $?
 check_match "... after it has removed what it may" '^1 kernel removed; ' clear.txt
-check_match "... and says what is left" '^fusedlogp-gen: 1 kernel or folder could not be removed from ' messages
+check_match "... and says what is left" '^fusedlogp-gen: 1 file or folder could not be removed from ' messages
+
+# What did not compile takes up room too.
+mkdir -m 755 rejected && mkdir -m 700 rejected/failed
+printf '#error' >rejected/failed/tile.cu
+fusedlogp_gen cache list --out rejected >list.txt
+check_match "cache list counts sources that did not compile" '/rejected: 0 kernels, 1 source that did not compile, 0.0 MiB' list.txt
+fusedlogp_gen cache clear --out rejected >clear.txt
+check_equal "cache clear removes them" 0 $?
+check "... and leaves nothing" "$(ls rejected)"
 finish

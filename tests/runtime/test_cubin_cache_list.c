@@ -195,6 +195,34 @@ static void a_failed_source_is_kept_under_its_variants_name(void **state)
     assert_fails(FLP_IO_FAILED, flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path), "/proc/fusedlogp");
 }
 
+static void kept_sources_are_counted_and_removed_like_kernels(void **state)
+{
+    const struct timespec old[2] = { { time(NULL) - 7200, 0 }, { time(NULL) - 7200, 0 } };
+    char path[4096], other[4096], list[256] = "", source[1000];
+    flp_cubin_cache_facts facts;
+    int64_t bytes;
+
+    (void)state;
+    memset(source, '#', sizeof(source));
+    fake_cache_store_numbered(1, 0);
+    fake_cache_numbered_path(1, &bytes);
+    assert_succeeds(flp_cubin_cache_keep_source(fake_cache.cache, "x", source, sizeof(source), path));
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_int_equal(1, facts.files);
+    assert_int_equal(1, facts.sources);
+    assert_int_equal(bytes + (int64_t)sizeof(source), facts.bytes);
+    flp_cubin_cache_visit(fake_cache.cache, append_line, list);
+    assert_string_equal("v01 ", list);
+    assert_int_equal(0, utimensat(AT_FDCWD, path, old, 0));
+    fake_cache_open(fake_cache.user, "", bytes + (int64_t)sizeof(source));
+    assert_succeeds(flp_cubin_cache_keep_source(fake_cache.cache, "y", source, sizeof(source), other));
+    assert_int_equal(-1, access(path, F_OK));
+    assert_int_equal(0, access(other, F_OK));
+    assert_int_equal(1, flp_cubin_cache_clear(fake_cache.cache));
+    assert_int_equal(0, fake_directory_count(fake_cache.user, ""));
+    assert_int_equal(-1, access(fake_directory_path(fake_cache.user, "failed"), F_OK));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +233,7 @@ int main(void)
         CACHE_TEST(the_list_shows_variants_and_damage),
         CACHE_TEST(the_facts_count_and_clearing_empties),
         CACHE_TEST(a_directory_that_is_refused_is_no_empty_one),
+        CACHE_TEST(kept_sources_are_counted_and_removed_like_kernels),
         CACHE_TEST(a_source_whose_path_is_too_long_has_no_path),
         CACHE_TEST(a_failed_source_is_kept_under_its_variants_name),
     };
