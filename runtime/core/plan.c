@@ -145,6 +145,12 @@ static flp_status get_kernels(const flp_plan *plan, const flp_selection *selecti
     return flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
 }
 
+/* How a tuning launches kernels. An operator without such items takes any. */
+static flp_status take_tuning(flp_plan *plan, const char *tuning)
+{
+    return plan->op->take_tuning ? plan->op->take_tuning(plan, tuning) : FLP_OK;
+}
+
 /* Falls back to the kernels of plan->tuned.base: those without a tuning, or with the one that decides on a row's bits. A prebuild has these even where the
  * kernels of a record's tuning can be neither found nor compiled. */
 static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const flp_kernel **kernels)
@@ -155,12 +161,12 @@ static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const fl
 
     if (status == FLP_OK)
         status = get_kernels(plan, &choice.selection, kernels);
+    if (status == FLP_OK)
+        status = take_tuning(plan, plan->tuned.base);
     if (status != FLP_OK)
         return status;
     flp_log_warning("%s: the kernels of its tuning, %s, are in no cache and cannot be compiled; it takes the default", text, plan->tuned.tuning);
     plan->choice.selection = choice.selection;
-    if (plan->op->take_tuning && plan->op->take_tuning(plan, plan->tuned.base) != FLP_OK)
-        return flp_status_fail(FLP_INTERNAL, "%s: %s was taken once", text, plan->tuned.base);
     plan->tuned.by = FLP_TUNED_NOT;
     strcpy(plan->tuned.tuning, plan->tuned.base);
     strcpy(plan->tuned.source, "the kernels of its tuning are in no cache and cannot be compiled");
@@ -181,7 +187,8 @@ static flp_status get_kernels_or_ptx(flp_plan *plan, const flp_kernel **kernels)
     flp_plan_kernels_text(plan, text);
     if (plan->tuned.by != FLP_TUNED_NOT && plan->tuned.tuning[0] && get_untuned_kernels(plan, text, kernels) == FLP_OK)
         return FLP_OK;
-    if (flp_choose_ptx(plan->context, &wanted, &plan->device, why, &choice) == FLP_OK && get_kernels(plan, &choice.selection, kernels) == FLP_OK) {
+    if (flp_choose_ptx(plan->context, &wanted, &plan->device, why, &choice) == FLP_OK && get_kernels(plan, &choice.selection, kernels) == FLP_OK &&
+        take_tuning(plan, "") == FLP_OK) {
         plan->choice = choice;
         plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
         flp_log_warning("%s runs on %s as %s", text, plan->device.facts.name, choice.reason);
@@ -224,8 +231,8 @@ static flp_status choose_tuned(flp_plan *plan, const flp_choice_wanted *untuned,
     flp_choice choice;
     flp_status status = flp_choose_path(plan->context, &wanted, &plan->device, &choice);
 
-    if (status == FLP_OK && plan->op->take_tuning)
-        status = plan->op->take_tuning(plan, tuning);
+    if (status == FLP_OK)
+        status = take_tuning(plan, tuning);
     if (status != FLP_OK)
         return status;
     plan->choice.selection = choice.selection;

@@ -5,6 +5,7 @@
 #include "fake_call.h"
 #include "fake_driver.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "tuned_plan.h"
 
@@ -155,6 +156,40 @@ static void without_its_kernels_the_bits_are_those_that_were_decided(void **stat
     assert_contains(tuned_tile_variant(), ".bv128.");
 }
 
+static int64_t rows_of_a_chunk(void)
+{
+    return flp_linear_logp_backward_plan_of(tuned.plan)->work.chunks.row_chunk;
+}
+
+/* Without the kernels of this GPU, plans run from the PTX of an older one, which no tuning is for. */
+static void what_runs_from_ptx_has_no_tuned_launches(void **state)
+{
+    const flp_linear_logp_backward_problem frozen = { .forward = { .dtype = FLP_BF16, .rows = 4096, .hidden = 2048, .vocab = 131072 },
+                                                      .grad_hidden = FLP_BF16,
+                                                      .with_forward = 1 };
+    const flp_operator *op = &flp_linear_logp_backward_operator;
+    flp_context_options options = keeping_kernels_in("ptx", 0);
+    flp_selection selection;
+    int64_t rows;
+
+    (void)state;
+    tuned_open(&options);
+    assert_succeeds(flp_plan_select(tuned.context, op, &frozen, 86, &selection));
+    for (int i = 0; i < selection.count; i++)
+        prebuild(NULL, selection.variant[i]);
+    options.flags = FLP_CONTEXT_NO_COMPILE;
+    tuned_open(&options);
+    assert_succeeds(flp_create_plan(tuned.context, op, &frozen, &tuned.plan));
+    assert_contains(flp_plan_reason(tuned.plan), "PTX of sm_86");
+    rows = rows_of_a_chunk();
+    flp_plan_destroy(tuned.plan);
+    assert_succeeds(flp_create_plan_tuned(tuned.context, op, &frozen, "chunks.rows=8", &tuned.plan));
+    assert_contains(flp_plan_reason(tuned.plan), "PTX of sm_86");
+    assert_string_equal("", flp_plan_tuning(tuned.plan));
+    assert_int_equal(rows, rows_of_a_chunk());
+    assert_int_not_equal(rows, 8 * FLP_BACKWARD_ROW_BLOCK);
+}
+
 #define test_of(function) cmocka_unit_test_setup_teardown(function, tuned_start, tuned_stop)
 
 int main(void)
@@ -165,6 +200,7 @@ int main(void)
         test_of(prebuilds_have_the_kernels_of_the_nearest_shape_s_record),
         test_of(prebuilds_have_the_kernels_that_are_advised),
         test_of(prebuilds_have_other_bits_where_that_is_asked_for),
+        test_of(what_runs_from_ptx_has_no_tuned_launches),
         test_of(without_its_kernels_the_bits_are_those_that_were_decided),
     };
 
