@@ -645,8 +645,8 @@ FLP_INLINE flp_status flp_linear_cross_entropy_sharded(flp_ranks *ranks, const f
  * The operations are + - * /, ^ with a whole number, exp, log, min, max, abs, clamp(x, low, high), where(less(a, b), x, y), and detach(x), whose
  * derivative is 0. Instead of loss a definition may have expression = "-advantages * logp", the text of an expression or of statements that end in
  * return, with the same names without t.
- * Loss and derivatives may take 256 operations, and defining them 10 million instructions of Lua and 64 MiB. Defining the same name with the same
- * definition again changes nothing. A definition that was refused leaves its name free.
+ * Loss and derivatives may take 256 operations, and defining them 10 million instructions of Lua, 64 MiB at a time and 1 GiB in all, with strings of
+ * at most 64 KiB. Defining the same name with the same definition again changes nothing. A definition that was refused leaves its name free.
  * FLP_BAD_ARGUMENT: what is wrong with the definition, or the name has another definition. FLP_OUT_OF_MEMORY. */
 FLP_API flp_status flp_token_loss_define(flp_context *context, const char *name, const char *definition);
 

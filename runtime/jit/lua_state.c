@@ -15,9 +15,29 @@ static const char require_key[] = "fusedlogp.require";
 
 /* The state's memory and limits. */
 typedef struct {
-    size_t used, limit;    /* bytes allocated, and the most that may be */
-    int exceeded, stopped; /* 1: a function run by bounded() exceeded the memory limit, or the instruction limit */
+    size_t used, limit; /* bytes allocated, and the most that may be */
+    int is_bounded;     /* 1: a function is run by bounded(), and the limits below hold */
+    size_t left;        /* bytes that the function may still allocate, whatever is freed meanwhile */
+    /* 1: the function exceeded the limit of memory, of what is allocated in all, of a string's length, of instructions */
+    int exceeded, spent, is_long, stopped;
 } account;
+
+/* 1: the limits allow a block to be allocated, or to grow from `before` bytes. The whole of it counts, because what it has is copied. of_string 1: for a
+ * string. */
+static int allows(account *account, size_t before, size_t bytes, int of_string)
+{
+    const int is_long = account->is_bounded && of_string && bytes > (size_t)FLP_LUA_STRING_KIBIBYTES << 10;
+    const int is_spent = account->is_bounded && bytes > account->left, exceeds = account->used - before + bytes > account->limit;
+
+    account->is_long |= is_long;
+    account->spent |= is_spent;
+    account->exceeded |= exceeds;
+    if (is_long || is_spent || exceeds)
+        return 0;
+    if (account->is_bounded)
+        account->left -= bytes;
+    return 1;
+}
 
 static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes)
 {
@@ -30,10 +50,8 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes)
         free(block);
         return NULL;
     }
-    if (bytes > before && account->used - before + bytes > account->limit) {
-        account->exceeded = 1;
+    if (bytes > before && !allows(account, before, bytes, !block && old_bytes == LUA_TSTRING))
         return NULL;
-    }
     moved = realloc(block, bytes);
     if (moved)
         account->used += bytes - before;
@@ -61,16 +79,23 @@ static int bounded(lua_State *lua)
     account *account = account_of(lua);
     int result;
 
-    account->exceeded = account->stopped = 0;
+    account->exceeded = account->spent = account->is_long = account->stopped = 0;
     account->limit = account->used + ((size_t)FLP_LUA_MEBIBYTES << 20);
+    account->left = (size_t)FLP_LUA_MEBIBYTES_IN_ALL << 20;
+    account->is_bounded = 1;
     lua_sethook(lua, stop, LUA_MASKCOUNT, FLP_LUA_INSTRUCTIONS);
     lua_settop(lua, 1);
     result = lua_pcall(lua, 0, 1, 0);
     lua_sethook(lua, NULL, 0, 0);
     account->limit = SIZE_MAX;
+    account->is_bounded = 0;
     /* After an allocation that fails, Lua collects garbage and tries again. So an exceeded limit alone is no failure. */
     if (result != LUA_OK && account->stopped)
         lua_pushfstring(lua, "it takes more than %d instructions", FLP_LUA_INSTRUCTIONS);
+    else if (result != LUA_OK && account->is_long)
+        lua_pushfstring(lua, "it makes a string of more than %d KiB", FLP_LUA_STRING_KIBIBYTES);
+    else if (result != LUA_OK && account->spent)
+        lua_pushfstring(lua, "it allocates more than %d MiB in all", FLP_LUA_MEBIBYTES_IN_ALL);
     else if (result != LUA_OK && account->exceeded)
         lua_pushfstring(lua, "it takes more than %d MiB of memory", FLP_LUA_MEBIBYTES);
     lua_pushboolean(lua, result == LUA_OK);

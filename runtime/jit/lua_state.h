@@ -5,8 +5,9 @@
 
 #include "jit/source_tree.h"
 
-/* Limits of bounded(), which runs a user's definition of a token loss: far more than a useful one needs. */
-enum { FLP_LUA_INSTRUCTIONS = 10000000, FLP_LUA_MEBIBYTES = 64 };
+/* Limits of bounded(), which runs a user's definition of a token loss: far more than a useful one needs. An instruction may copy or compare long strings, so
+ * that only the limits of a string's length and of what is allocated in all, whether it was freed again or not, bound the time. */
+enum { FLP_LUA_INSTRUCTIONS = 10000000, FLP_LUA_MEBIBYTES = 64, FLP_LUA_MEBIBYTES_IN_ALL = 1024, FLP_LUA_STRING_KIBIBYTES = 64 };
 
 /* Creates a state. In it `require "gen.arch"` loads gen/arch.lua of tree, which is borrowed and must outlive the state. Globals cannot be assigned.
  * bounded(f) is pcall(f) with the limits above; where f exceeds one, it returns false and a message that names the limit. FLP_OUT_OF_MEMORY. */
