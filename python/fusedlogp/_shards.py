@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 import weakref
 import zlib
 from typing import Any, Callable, NamedTuple, Optional, Sequence
@@ -67,6 +69,7 @@ class Call(NamedTuple):
     linear_weight: Any
     target: Any
     linear_bias: Any
+    by_mesh: bool = False  # the weight is a DTensor, whose mesh alone names the group
 
 
 # ---- DTensors
@@ -110,6 +113,7 @@ def call_of(process_group: Any, input: Any, linear_weight: Any, target: Any, lin
         _local("linear_weight", linear_weight, mesh, by_vocab),
         _local("target", target, mesh, Replicate()),
         _local("linear_bias", linear_bias, mesh, Shard(0)),
+        process_group is None,
     )
 
 
@@ -142,6 +146,49 @@ _DTYPES: tuple = (None, torch.bfloat16, torch.float16, torch.float32, torch.int3
 _known: "weakref.WeakKeyDictionary[Any, dict[_Header, list[_Header]]]" = weakref.WeakKeyDictionary()
 
 
+# How many elements of input the ranks compare, and by how much these may differ, relative to the largest: kernels that sum in another order round otherwise.
+_SAMPLES, _TOLERANCE = 16, 2.0**-4
+
+
+def _glance(rows: arguments.Rows, ignore_index: Optional[int]) -> list[int]:
+    """What the ranks compare of their targets and hidden states: a digest of all targets, and the bits of some elements of the hidden states, 0 in ignored
+    rows. On a GPU this waits for it."""
+    hidden, target = rows.hidden.detach(), rows.target.to(torch.int64)
+    count, columns = hidden.shape
+    if count == 0:
+        return [0] * (1 + _SAMPLES)
+    # Odd factors, modulo 2^64: another target in one row, or other places of the same targets, give another sum.
+    places = 2 * torch.arange(count, device=target.device) + 1
+    digest = ((target * 2 + 1) * places * 0x1E3779B97F4A7C15).sum()
+    at = [(2 * i + 1) * count * columns // (2 * _SAMPLES) for i in range(_SAMPLES)]
+    row, column = torch.tensor([[i // columns for i in at], [i % columns for i in at]]).to(hidden.device)
+    samples = hidden[row, column].to(torch.float64)
+    if ignore_index is not None:
+        samples = torch.where(target[row] == ignore_index, 0.0, samples)
+    return torch.cat([digest.reshape(1), samples.view(torch.int64)]).tolist()
+
+
+def _differ(a: float, b: float, scale: float) -> bool:
+    return not (a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= _TOLERANCE * scale)
+
+
+def _check_glances(glances: list[list[int]], by_mesh: bool) -> None:
+    given = [(rank, glance) for rank, glance in enumerate(glances) if any(glance)]
+    for rank, glance in given:
+        first, wanted = given[0]
+        samples = [struct.unpack(f"{_SAMPLES}d", struct.pack(f"{_SAMPLES}q", *each[1:])) for each in (glance, wanted)]
+        scale = max((abs(value) for each in samples for value in each if math.isfinite(value)), default=0.0)
+        what = "targets" if glance[0] != wanted[0] else "hidden states" if any(_differ(a, b, scale) for a, b in zip(*samples)) else None
+        if what is not None:
+            mesh = (
+                "; linear_weight is a DTensor, whose mesh was taken for the ranks that share a vocabulary. If FSDP shards it, call a module that FSDP has "
+                "wrapped, or pass linear_weight.full_tensor(grad_placements=[Partial('avg')])"
+            )
+            raise ValueError(
+                f"process_group: on rank {rank} of it {what} are others than on rank {first}, wanted the same rows on every rank{mesh if by_mesh else ''}"
+            )
+
+
 def _said(name: str, value: int) -> str:
     return str(_DTYPES[value]) if name.endswith("dtype") else str(value)
 
@@ -162,25 +209,30 @@ def _keeps_headers(group: Any) -> bool:
     return _is_on_gpu(group)
 
 
-def _exchange(group: Any, own: _Header) -> list[_Header]:
-    """Every rank's header in the order of ranks."""
+def _exchange(group: Any, own: _Header, glance: list[int]) -> tuple[list[_Header], list[list[int]]]:
+    """Every rank's header and glance in the order of ranks."""
     device = torch.device("cuda", torch.cuda.current_device()) if _is_on_gpu(group) else torch.device("cpu")
-    headers = torch.empty(distributed.get_world_size(group) * len(own), dtype=torch.int64, device=device)
-    _gather(headers, torch.tensor(own, dtype=torch.int64, device=device), group)
-    return [_Header(*header) for header in headers.view(-1, len(own)).tolist()]
+    given = [*own, *glance]
+    everyones = torch.empty(distributed.get_world_size(group) * len(given), dtype=torch.int64, device=device)
+    _gather(everyones, torch.tensor(given, dtype=torch.int64, device=device), group)
+    lines = everyones.view(-1, len(given)).tolist()
+    return [_Header(*line[: len(own)]) for line in lines], [line[len(own) :] for line in lines]
 
 
-def _agree_on(group: Any, own: _Header, error: Optional[Exception]) -> list[_Header]:
+def _agree_on(group: Any, own: _Header, error: Optional[Exception], look: Callable[[], list[int]], by_mesh: bool, waits: bool) -> list[_Header]:
     """Every rank's header. Raises error or, on ranks that have none, what another rank's header says. Headers that do not agree are not kept: with kept ones,
-    this rank would not wait for a rank that exchanges them again."""
+    this rank would not wait for a rank that exchanges them again. look: gives this rank's glance. waits: looking waits for a GPU, which only the first call
+    with a header does."""
     known = _known.setdefault(group, {})
     if _keeps_headers(group) and own in known:
         return known[own]
-    headers = _exchange(group, own)
+    glance = [0] * (1 + _SAMPLES) if error is not None or (waits and own in known) else look()
+    headers, glances = _exchange(group, own, glance)
     if error is not None:
         raise error
     _check_agreement(headers)
-    if _keeps_headers(group):
+    _check_glances(glances, by_mesh)
+    if _keeps_headers(group) or waits:
         known[own] = headers
     return headers
 
@@ -374,7 +426,9 @@ def agree(
     """Checks the arguments, and that the ranks agree on them. An error of the arguments, or of check, on one rank raises an error on every rank. others:
     further options that must be the same on all ranks."""
     shards = call.shards
-    error, own = None, _Header()
+    error: Optional[Exception] = None
+    own = _Header()
+    rows: Any = None
     try:
         ignore_index = arguments.check_ignore_index(ignore_index)
         rows = arguments.check_rows(call.input, call.linear_weight, call.target, call.linear_bias, weight_layout, shift, ignore_index, empty=True)
@@ -389,7 +443,8 @@ def agree(
         )  # fmt: skip
     except Exception as raised:
         error = raised
-    headers = _agree_on(shards.group, own, error)
+    waits = rows is not None and rows.hidden.is_cuda
+    headers = _agree_on(shards.group, own, error, lambda: _glance(rows, ignore_index), call.by_mesh, waits)
     place = _place(headers, distributed.get_rank(shards.group), shards.vocab_size)
     weight, bias = rows.weight, rows.bias
     if place.count < weight.shape[0]:

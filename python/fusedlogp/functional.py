@@ -148,7 +148,8 @@ def linear_cross_entropy(
         process_group: a torch.distributed group, or a VocabParallel, for a vocabulary that is sharded over the ranks. linear_weight and linear_bias are then
             the rank's own entries, which follow those of the rank before; they may be few or none. accumulate_into has the shard's shape. All other
             arguments are the same on every rank: target has ids of the whole vocabulary, and weight has its classes. The results and the gradient of input
-            are the same on every rank; the gradients of linear_weight and linear_bias are the shard's. DTensors that are sharded so bring their group.
+            are the same on every rank; the gradients of linear_weight and linear_bias are the shard's. DTensors that are sharded so bring their group; a
+            DTensor that FSDP has sharded is not sharded so, and the ranks, whose targets differ, raise a ValueError.
 
     Returns:
         The loss in float32: a scalar, or [...] with reduction="none"; with return_lse also lse.

@@ -205,6 +205,83 @@ def disagree_and_agree(device):
     return errors, float(fusedlogp.linear_logp(x, w, t, process_group=group).sum())  # and the group works on
 
 
+def other_rows(device):
+    """Of ranks that pass other rows; as those of a GPU, they compare only at the first call of a shape."""
+    rank, group = distributed.get_rank(), distributed.group.WORLD
+    torch.manual_seed(7)
+    x, w, t = torch.randn(40, 8), torch.randn(12, 8), torch.randint(0, 24, (40,))
+    t[3] = -100
+    x, w, t = x.to(device), w.to(device), t.to(device)
+    logp = lambda x, t, **options: fusedlogp.linear_logp(x, w, t, process_group=group, **options)
+    found = {}
+    changed = t.clone()
+    changed[17] += rank
+    found["a target"] = ranks.error_of(logp, x, changed)
+    found["the order of targets"] = ranks.error_of(logp, x, t.flip(0) if rank else t)
+    found["hidden states"] = ranks.error_of(logp, torch.randn(40, 8).to(device) * (1 + rank) if rank else x, t)
+    found["not a number"] = ranks.error_of(logp, x * float("nan") if rank else x, t)
+    broken = x.clone()
+    broken[3] = float("nan") if rank else 0.0  # of an ignored row
+    found["rounding"] = ranks.error_of(logp, broken * (1 + 0.001 * rank), t)
+    found["both not numbers"] = ranks.error_of(logp, x * float("nan"), t)
+    found["no rows"] = ranks.error_of(logp, x[:0], t[:0])
+    found["all alike"] = ranks.error_of(logp, x, t)
+    return found
+
+
+def fully_sharded():
+    """A head that FSDP shards, whose mesh is one of data parallelism."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor import Partial, init_device_mesh
+
+    class Model(torch.nn.Module):
+        def __init__(self, fused):
+            super().__init__()
+            self.embedding, self.body, self.fused = torch.nn.Embedding(50, 16), torch.nn.Linear(16, 16), fused
+            self.head = torch.nn.Linear(16, 50, bias=False)
+
+        def forward(self, tokens, labels=None):
+            hidden = self.body(self.embedding(tokens))
+            if labels is None:
+                return hidden
+            if self.fused:
+                return fusedlogp.linear_cross_entropy(hidden, self.head.weight, labels, shift=True)
+            return torch.nn.functional.cross_entropy(self.head(hidden)[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+
+    rank, mesh = distributed.get_rank(), init_device_mesh("cpu", (2,))
+
+    def made(fused, sharded):
+        torch.manual_seed(0)
+        model = Model(fused)
+        if sharded:
+            fully_shard(model.body, mesh=mesh)
+            fully_shard(model, mesh=mesh)
+        return model
+
+    torch.manual_seed(100 + rank)
+    tokens = torch.randint(0, 50, (2, 8))
+    whole = made(False, False)
+    wanted = whole(tokens, tokens)
+    wanted.backward()
+    distributed.all_reduce(whole.head.weight.grad)
+    found = {}
+    inside = made(True, True)
+    loss = inside(tokens, tokens)
+    loss.backward()
+    found["inside"] = float((loss - wanted).detach()), float((inside.head.weight.grad.full_tensor() - whole.head.weight.grad / 2).abs().max())
+    outside = made(True, True)
+    hidden = outside.body(torch.nn.functional.embedding(tokens, whole.embedding.weight.detach()))
+    found["refused"] = [
+        ranks.error_of(fusedlogp.linear_cross_entropy, hidden, outside.head.weight, tokens, shift=True),
+        ranks.error_of(fusedlogp.linear_logp, hidden, outside.head.weight, tokens, shift=True),
+    ]
+    weight = outside.head.weight.full_tensor(grad_placements=[Partial("avg")])
+    loss = fusedlogp.linear_cross_entropy(hidden, weight, tokens, shift=True)
+    loss.backward()
+    found["full"] = float((loss - wanted).detach()), float((outside.head.weight.grad.full_tensor() - whole.head.weight.grad / 2).abs().max())
+    return found
+
+
 def one_is_gone():
     rank = distributed.get_rank()
     call()
@@ -464,6 +541,29 @@ class Shards(OfRanks):
                 self.assertEqual("ValueError", result[name][0], name)
                 self.assertIn(text, result[name][1])
 
+    def check_other_rows(self, results):
+        self.check_ranks(results)
+        for result in results:
+            for name, what in (("a target", "targets"), ("the order of targets", "targets"), ("hidden states",) * 2, ("not a number", "hidden states")):
+                wanted = f"process_group: on rank 1 of it {what} are others than on rank 0, wanted the same rows on every rank"
+                self.assertEqual(("ValueError", wanted), result.pop(name))
+            self.assertEqual({None}, set(result.values()), result)
+
+    def test_ranks_with_other_rows_all_say_so(self):
+        self.check_other_rows(ranks.run(2, other_rows, "cpu"))
+
+    def test_a_head_that_fsdp_shards_is_no_shard_of_the_vocabulary(self):
+        results = ranks.run(2, fully_sharded)
+        self.check_ranks(results)
+        for result in results:
+            for kind, text in result["refused"]:
+                self.assertEqual("ValueError", kind)
+                self.assertIn("targets are others than on rank 0", text)
+                self.assertIn("If FSDP shards it, call a module that FSDP has wrapped", text)
+            for name in ("inside", "full"):
+                for off in result[name]:
+                    self.assertLessEqual(abs(off), 1e-6, name)
+
     def test_what_ranks_did_not_agree_on_is_not_kept(self):
         self.check_disagreements(ranks.run(2, disagree_and_agree, "cpu"))
 
@@ -500,6 +600,9 @@ class OverNccl(OfRanks):
 
     def test_ranks_that_disagree_all_say_so(self):
         self.check_disagreements(ranks.run(2, disagree_and_agree, "cuda", backend="nccl"))
+
+    def test_ranks_with_other_rows_all_say_so(self):
+        self.check_other_rows(ranks.run(2, other_rows, "cuda", backend="nccl"))
 
 
 if __name__ == "__main__":
