@@ -6,10 +6,11 @@ import math
 import numbers
 import operator
 import sys
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
@@ -25,9 +26,19 @@ def type_name(value: Any) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
+def refuse_tangents(values: Iterable[Any], name: str = "an argument") -> None:
+    """Refuses dual tensors of forward-mode AD: the operators, which do not see their tangents, would give results without any."""
+    if forward_ad._current_level < 0 or torch.compiler.is_compiling():
+        return
+    for value in values:
+        if isinstance(value, Tensor) and forward_ad.unpack_dual(value).tangent is not None:
+            raise NotImplementedError(f"{name}: got a dual tensor, and derivatives in forward mode (jvp) are not implemented; use those in reverse mode")
+
+
 def check_tensor(name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         raise wrong(TypeError, name, type_name(value), "a torch.Tensor")
+    refuse_tangents((value,), name)
     if value.layout is not torch.strided:
         raise wrong(TypeError, f"{name}'s layout", value.layout, "torch.strided")
     return value
@@ -165,7 +176,8 @@ def check_scaling(temperature: Union[float, Tensor], softcap: Optional[float], l
     scale = check_number("logit_scale", logit_scale, 2.0**-60, 2.0**60, "from 2^-60 to 2^60")
     cap = math.inf if softcap is None else check_number("softcap", softcap, 2.0**-60, math.inf, "from 2^-60 on, or None")
     # c tanh(s z / c) / T = (c / s) tanh(z / (c / s)) / (T / s)
-    cap = 0.0 if math.isinf(cap) else _quotient("softcap", cap, scale, 126)
+    # No math.isinf, which torch.compile cannot trace of a number that it takes for a variable.
+    cap = 0.0 if cap == math.inf else _quotient("softcap", cap, scale, 126)
     if isinstance(temperature, Tensor):
         return Scaling(1.0, cap, values("temperature", temperature, 1.0) / scale)
     each = check_number("temperature", temperature, 2.0**-60, 2.0**60, "from 2^-60 to 2^60, or a tensor of one for each row")

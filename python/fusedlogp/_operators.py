@@ -9,6 +9,7 @@ from torch import Tensor, library
 
 from . import _library  # noqa: F401  registers the operators
 from . import _flops
+from ._arguments import refuse_tangents
 
 _REDUCE_NONE = 2
 _ops = torch.ops.fusedlogp
@@ -257,6 +258,7 @@ class LinearLogpSaving(torch.autograd.Function):
         wanted = ctx.needs_input_grad[:3]  # as in the forward, even if fewer are requested now
         if g_logp is None and g_lse is None:
             return (None,) * 6
+        refuse_tangents((g_logp, g_lse))
         *linear, logp, lse, workspace = ctx.saved_tensors
         hidden, weight, bias = linear[:3]
         if not all(g is None or _is_plain(g) for g in (g_logp, g_lse)):
@@ -454,6 +456,7 @@ for _name in ("linear_logp_backward", "logits_logp_backward", "weighted_sum_back
 
 def _run(op: Any, args: tuple) -> Any:
     """Calls the operator without its registered derivative, unless an outer transform needs that."""
+    refuse_tangents(args)
     if torch._C._are_functorch_transforms_active():
         return op(*args)
     with torch._C._AutoDispatchBelowAutograd():

@@ -198,6 +198,40 @@ class Transforms(Case):
             with self.assertRaisesRegex((NotImplementedError, RuntimeError), "a second time"):
                 self.grads(sum(gradient.square().sum() for gradient in gradients), leaves)
 
+    def test_forward_mode_is_refused(self):
+        for _, function, leaves in self.each():
+            for i in range(len(leaves)):
+                for detached in (True, False):
+                    with torch.autograd.forward_ad.dual_level(), self.assertRaisesRegex(NotImplementedError, "got a dual tensor"):
+                        given = [leaf.detach() if detached else leaf for leaf in leaves]
+                        given[i] = torch.autograd.forward_ad.make_dual(given[i], torch.ones_like(given[i]))
+                        function(*given)
+            with self.assertRaises(NotImplementedError):
+                torch.func.jvp(function, tuple(leaf.detach() for leaf in leaves), tuple(torch.ones_like(leaf) for leaf in leaves))
+            with torch.autograd.forward_ad.dual_level():  # no tangents, nothing to refuse
+                function(*leaves)
+            value = function(*leaves)
+            with torch.autograd.forward_ad.dual_level(), self.assertRaisesRegex(NotImplementedError, "got a dual tensor"):
+                self.grads(value, leaves, grad_outputs=torch.autograd.forward_ad.make_dual(torch.ones_like(value), torch.ones_like(value)))
+
+    def test_numbers_that_change_between_calls_are_compiled_without_breaks(self):
+        hidden, weight, _, target = draw(ROWS, COLUMNS, VOCAB)
+        for name, values in (("softcap", (30.0, 50.0, 7.0, None)), ("temperature", (0.5, 0.7, 2.0)), ("logit_scale", (0.5, 0.7, 2.0))):
+            torch._dynamo.reset()
+            compiled = torch.compile(lambda v, name=name: fusedlogp.linear_logp(hidden, weight, target, **{name: v}), fullgraph=True, backend="aot_eager")
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    self.assert_close(compiled(value), fusedlogp.linear_logp(hidden, weight, target, **{name: value}), 1e-4, 1e-5)
+
+    def test_a_learned_temperature_is_compiled_without_breaks(self):
+        hidden, weight, _, target = draw(ROWS, COLUMNS, VOCAB)
+        warm = (torch.rand(ROWS, device=DEVICE) + 0.5).requires_grad_()
+        function = lambda x, w, t: with_slope(*fusedlogp.linear_logp(x, w, target, temperature=t, outputs=("logp", "lse")))
+        leaves = (hidden, weight, warm)
+        torch._dynamo.reset()
+        compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+        self.alike(self.grads(compiled(*leaves), leaves), self.grads(function(*leaves), leaves))
+
     def test_main_grad(self):
         hidden, weight, _, target = draw(ROWS, COLUMNS, VOCAB)
         expected = self.grads(fusedlogp.linear_cross_entropy(hidden, weight, target), (hidden, weight))
