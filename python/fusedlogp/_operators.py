@@ -145,6 +145,20 @@ def _(x, factor):
 # ---- derivatives
 
 
+class AsTorch:
+    """Raises the library's errors about arguments that only it can judge as torch would: ValueError for a memory_budget below what the problem needs, and
+    IndexError for a bad target on the CPU where the operators do not raise it themselves."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is RuntimeError and "outside the vocabulary" in str(error):
+            raise IndexError(str(error).split("\n")[0]) from None
+        if kind is RuntimeError and "memory_budget: got" in str(error):
+            raise ValueError(str(error).split("\n")[0]) from None
+
+
 class _OnceDifferentiable(torch.autograd.Function):
     """A gradient that autograd cannot differentiate: an attempt raises an error, rather than taking it for a constant."""
 
@@ -263,9 +277,10 @@ class LinearLogpSaving(torch.autograd.Function):
         hidden, weight, bias = linear[:3]
         if not all(g is None or _is_plain(g) for g in (g_logp, g_lse)):
             g_logp = torch.zeros_like(logp) if g_logp is None else g_logp.contiguous()
-            grads = call(
-                "linear_logp_backward", *linear, *ctx.options, logp, lse, None, g_logp, _contiguous(g_lse), None, *wanted, ctx.memory_budget, 0.0,
-            )  # fmt: skip
+            with AsTorch():
+                grads = call(
+                    "linear_logp_backward", *linear, *ctx.options, logp, lse, None, g_logp, _contiguous(g_lse), None, *wanted, ctx.memory_budget, 0.0,
+                )  # fmt: skip
             return (*(gradient if want else None for gradient, want in zip(grads, wanted)), None, None, None)
         g_logp = torch.zeros_like(logp) if g_logp is None else g_logp.detach().contiguous()
         g_lse = g_lse if g_lse is None else g_lse.detach().contiguous()
@@ -277,7 +292,7 @@ class LinearLogpSaving(torch.autograd.Function):
             op, args = _ops.linear_logp_backward_saved.default, (g_logp, g_lse, *wanted, ctx.memory_budget, workspace.detach())
         else:
             op, args = _ops.linear_logp_backward.default, (None, g_logp, g_lse, None, *wanted, ctx.memory_budget, 0.0)
-        with torch.no_grad():
+        with torch.no_grad(), AsTorch():
             grads = _run(op, (*given, *ctx.options, logp.detach(), lse.detach(), *args))
         kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
         return (*_once(kept, (hidden, weight, bias, g_logp)), None, None, None)
@@ -481,7 +496,8 @@ def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any], l
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            return derive(ctx, *grads)
+            with AsTorch():
+                return derive(ctx, *grads)
 
     class Differentiable(torch.autograd.Function):
         @staticmethod
@@ -493,7 +509,8 @@ def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any], l
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            return (*derive(ctx, *grads)[:leading], None)
+            with AsTorch():
+                return (*derive(ctx, *grads)[:leading], None)
 
     return Transformed, Differentiable
 

@@ -185,7 +185,7 @@ def linear_cross_entropy(
         others, main_grad = agreed.checked
         if others[0] is not None:
             arguments.check_shape("weight", others[0], (agreed.place.total,))
-        with _AsTorch():
+        with _operators.AsTorch():
             loss, _, lse, _ = _shards.losses(agreed, others, main_grad)
         loss = agreed.rows.results(loss) if reduction == "none" else loss
         return (loss, agreed.rows.results(lse)) if return_lse else loss
@@ -208,25 +208,11 @@ def linear_cross_entropy(
         arguments.check_number("z_loss", z_loss, -1e30, 1e30, "from -1e30 to 1e30"), False, *wants, _check_budget(memory_budget),
         arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
     ]  # fmt: skip
-    with _AsTorch():
+    with _operators.AsTorch():
         loss, _, lse, _ = _loss(rows, inputs, kind, main_grad)
     if kind == 2:
         loss = rows.results(loss)
     return (loss, rows.results(lse)) if return_lse else loss
-
-
-class _AsTorch:
-    """Raises the library's errors about arguments that only it can judge as torch would: ValueError for a memory_budget below what the problem needs, and
-    IndexError for a bad target on the CPU where the operators do not raise it themselves."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is RuntimeError and "outside the vocabulary" in str(error):
-            raise IndexError(str(error).split("\n")[0]) from None
-        if kind is RuntimeError and "memory_budget: got" in str(error):
-            raise ValueError(str(error).split("\n")[0]) from None
 
 
 @overload
@@ -280,7 +266,7 @@ def linear_logp(
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
         wanted = tuple(_has(outputs, name) for name in ("entropy", "argmax"))
-        with _AsTorch():
+        with _operators.AsTorch():
             agreed = _shards.agree(
                 call, weight_layout, shift, ignore_index, temperature, softcap, logit_scale, exact,
                 lambda rows: (_check_budget(memory_budget), _check_outputs(outputs)), outputs=wanted,
@@ -298,7 +284,7 @@ def linear_logp(
         )
     given = temperature.detach() if by_temperature else temperature
     scaling = arguments.check_scaling(given, softcap, logit_scale, rows.values)
-    with _AsTorch():
+    with _operators.AsTorch():
         results = _operators.linear_logp(
             (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
              arguments.check_flag("exact", exact)),
@@ -433,7 +419,7 @@ def policy_loss(
             call, weight_layout, shift, index, temperature, softcap, logit_scale, exact, check,
             (name, sorted(map(repr, parameters.items())) if isinstance(parameters, Mapping) else None, reduction, token_weight is not None, repr(outputs)),
         )  # fmt: skip
-        with _AsTorch():
+        with _operators.AsTorch():
             return _policy_results(agreed.rows, _shards.losses(agreed, agreed.checked), reduction, outputs)
     chosen, numbers = _check_token_loss(loss, inputs, parameters, outputs)
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
@@ -446,7 +432,7 @@ def policy_loss(
         arguments.check_flag("exact", exact),
         *_policy_inputs(chosen, numbers, inputs, rows, reduction, token_weight, outputs, memory_budget, wants),
     ]  # fmt: skip
-    with _AsTorch():
+    with _operators.AsTorch():
         return _policy_results(rows, _loss(rows, given, arguments.check_reduction(reduction), None), reduction, outputs)
 
 
@@ -504,7 +490,7 @@ def logits_logp(
         return arguments.row_values(name, value, logits, target.shape).reshape(-1).contiguous()
 
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, each)
-    with _AsTorch():
+    with _operators.AsTorch():
         results = _operators.call(
             "logits_logp",
             arguments.rows_of(logits), target.reshape(-1).contiguous(), scaling.row_temperature, scaling.temperature, scaling.softcap, index,
