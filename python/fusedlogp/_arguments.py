@@ -144,12 +144,18 @@ def rows_of(value: Tensor) -> Tensor:
     return rows
 
 
+def order_of(matrix: Tensor) -> int:
+    """How a matrix [V, D] is stored: 0: as [V, D] with contiguous rows, 1: as [D, V] with contiguous rows, -1: otherwise."""
+    # KEEP IN STEP: flp_torch_lies_transposed in python/binding/torch_linear.c.
+    rows, columns = matrix.shape
+    if (columns <= 1 or matrix.stride(1) == 1) and (rows <= 1 or matrix.stride(0) >= columns):
+        return 0
+    return 1 if (rows <= 1 or matrix.stride(0) == 1) and (columns <= 1 or matrix.stride(1) >= rows) else -1
+
+
 def matrix_of(weight: Tensor) -> Tensor:
     """weight [V, D], stored as [V, D] or as [D, V] with contiguous rows; a copy where it is stored otherwise."""
-    rows, columns = weight.shape
-    by_rows = (columns <= 1 or weight.stride(1) == 1) and (rows <= 1 or weight.stride(0) >= columns)
-    by_columns = (rows <= 1 or weight.stride(0) == 1) and (columns <= 1 or weight.stride(1) >= rows)
-    return weight if by_rows or by_columns else weight.contiguous()
+    return weight if order_of(weight) >= 0 else weight.contiguous()
 
 
 class Scaling(NamedTuple):
@@ -212,6 +218,12 @@ class Rows(NamedTuple):
         if self.shifted:
             return value.reshape(self.full_shape())[..., :-1]
         return value if value.shape == self.shape else value.reshape(self.shape)
+
+
+def check_exact(exact: Any, rows: Rows) -> bool:
+    if check_flag("exact", exact) and rows.hidden.dtype != torch.float32:
+        raise wrong(ValueError, "exact", f"True with {rows.hidden.dtype}", "False, or torch.float32, which autocast would cast")
+    return exact
 
 
 def check_ignore_index(ignore_index: Any) -> Optional[int]:

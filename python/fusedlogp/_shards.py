@@ -434,7 +434,7 @@ def agree(
         rows = arguments.check_rows(call.input, call.linear_weight, call.target, call.linear_bias, weight_layout, shift, ignore_index, empty=True)
         scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
         checked = check(rows)
-        arguments.check_flag("exact", exact)
+        arguments.check_exact(exact, rows)
         options = (scaling.temperature, scaling.softcap, scaling.row_temperature is not None, ignore_index, exact, shards.reduce_grad_input, others)
         own = _Header(
             0, rows.weight.shape[0], *rows.hidden.shape, _DTYPES.index(rows.hidden.dtype), _DTYPES.index(rows.target.dtype),

@@ -45,15 +45,19 @@ def _token_weight(token_weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
     return None if token_weight is None else rows.values("token_weight", token_weight)
 
 
-def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout: str) -> Tensor:
+def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout: str, rows: arguments.Rows) -> Tensor:
     arguments.check_floats("accumulate_into", accumulate_into)
     arguments.check_same_device("accumulate_into", accumulate_into, linear_weight)
     arguments.check_shape("accumulate_into", accumulate_into, linear_weight.shape)
     if accumulate_into.requires_grad:
         raise arguments.wrong(ValueError, "accumulate_into", "a tensor that requires a gradient", "a buffer")
-    if any(size > 1 and stride == 0 for size, stride in zip(accumulate_into.shape, accumulate_into.stride())):
-        raise arguments.wrong(ValueError, "accumulate_into's strides", tuple(accumulate_into.stride()), "elements that lie apart")
-    return accumulate_into.t() if weight_layout == "dv" else accumulate_into
+    main_grad = accumulate_into.t() if weight_layout == "dv" else accumulate_into
+    order = arguments.order_of(rows.weight)
+    if main_grad.numel() > 0 and arguments.order_of(main_grad) != order:
+        lines = "rows" if (order == 0) == (weight_layout == "vd") else "columns"
+        wanted = f"elements that lie apart, in the order of linear_weight's: contiguous {lines}"
+        raise arguments.wrong(ValueError, "accumulate_into's strides", tuple(accumulate_into.stride()), wanted)
+    return main_grad
 
 
 def _loss(rows: arguments.Rows, inputs: list, reduction: int, main_grad: Optional[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -136,15 +140,17 @@ def linear_cross_entropy(
         temperature: the divisor of the logits, from 2^-60 to 2^60, or a float tensor [...] with a divisor for each row. A row's divisor that is outside of
             2^-64 .. 2^64 (divided by logit_scale) counts as the nearest of the two, also if it is 0 or negative: no error says so.
         z_loss: adds z_loss lse^2 to each row's loss.
-        token_weight: [...], a factor of each row's loss; it gets no gradient.
-        memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default.
-        accumulate_into: a buffer of linear_weight's shape (a trainer's fp32 main_grad); the backward adds the gradient of linear_weight to it,
-            and linear_weight.grad stays as it is.
+        token_weight: [...], a factor of each row's loss, in a floating dtype, a dtype of integers or torch.bool; it gets no gradient.
+        memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default. Where gradients are computed in the
+            backward, the backward raises the error of one that is too small.
+        accumulate_into: a buffer of linear_weight's shape, whose elements lie in the same order (a trainer's fp32 main_grad); the backward adds the gradient
+            of linear_weight to it, and linear_weight.grad stays as it is. If linear_weight has the attribute grad_added_to_main_grad, as Megatron's
+            parameters do, the backward sets it to True and gives a placeholder for the gradient, zeros if linear_weight.zero_out_wgrad is True.
         return_lse: also returns lse [...] in float32, without derivatives; 0 in ignored rows.
         shift: row t is scored against the target of row t + 1. Results with a value for each row have one position fewer than target. A value for each row
             (token_weight, temperature, the inputs of policy_loss) belongs to the hidden state at t, that is to token t + 1; [..., T - 1] is taken too.
         grad_filter_eps: > 0: on sm_90a, blocks of small derivatives are skipped (see flp_linear_logp_backward_problem).
-        exact: float32 inputs by multiply-add instead of three tf32 products.
+        exact: float32 inputs by multiply-add instead of three tf32 products; with other inputs, or where autocast casts them, it is an error.
         process_group: a torch.distributed group, or a VocabParallel, for a vocabulary that is sharded over the ranks. linear_weight and linear_bias are then
             the rank's own entries, which follow those of the rank before; they may be few or none. accumulate_into has the shard's shape. All other
             arguments are the same on every rank: target has ids of the whole vocabulary, and weight has its classes. The results and the gradient of input
@@ -167,7 +173,7 @@ def linear_cross_entropy(
             arguments.check_options(options)
             arguments.check_flag("return_lse", return_lse)
             _check_temperature(temperature)
-            main_grad = None if accumulate_into is None else _check_main_grad(accumulate_into, call.linear_weight, weight_layout)
+            main_grad = None if accumulate_into is None else _check_main_grad(accumulate_into, call.linear_weight, weight_layout, rows)
             others = [
                 _class_weight(weight, rows, None), _token_weight(token_weight, rows), None, None, [], 0, arguments.check_reduction(reduction),
                 arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1"),
@@ -199,11 +205,11 @@ def linear_cross_entropy(
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
     main_grad = None
     if accumulate_into is not None:
-        main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout)
+        main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout, rows)
     wants = [False] * 3 if kind == 2 or main_grad is not None else _wants(rows.hidden, rows.weight, rows.bias)
     inputs: list[Any] = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
-        arguments.check_flag("exact", exact),
+        arguments.check_exact(exact, rows),
         _class_weight(weight, rows, rows.weight.shape[0]), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
         arguments.check_number("z_loss", z_loss, -1e30, 1e30, "from -1e30 to 1e30"), False, *wants, _check_budget(memory_budget),
         arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
@@ -287,7 +293,7 @@ def linear_logp(
     with _operators.AsTorch():
         results = _operators.linear_logp(
             (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
-             arguments.check_flag("exact", exact)),
+             arguments.check_exact(exact, rows)),
             "lse" in names, "entropy" in names or by_temperature, "argmax" in names, _check_budget(memory_budget),
         )  # fmt: skip
     if by_temperature:
@@ -429,7 +435,7 @@ def policy_loss(
     wants = [False] * 3 if reduction == "none" else _wants(rows.hidden, rows.weight, rows.bias)
     given = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
-        arguments.check_flag("exact", exact),
+        arguments.check_exact(exact, rows),
         *_policy_inputs(chosen, numbers, inputs, rows, reduction, token_weight, outputs, memory_budget, wants),
     ]  # fmt: skip
     with _operators.AsTorch():

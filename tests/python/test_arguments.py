@@ -125,6 +125,9 @@ CROSS_ENTROPY = {
         *tensor("accumulate_into", (VOCAB, COLUMNS), f"({VOCAB}, {COLUMNS})"),
         (lambda: ones(VOCAB, COLUMNS, requires_grad=True), ValueError, "accumulate_into", "requires a gradient", "a buffer"),
         (lambda: ones(1, COLUMNS).expand(VOCAB, COLUMNS), ValueError, "accumulate_into's strides", "(0, 1)", "apart"),
+        (lambda: ones(COLUMNS, VOCAB).t(), ValueError, "accumulate_into's strides", f"(1, {VOCAB})", "contiguous rows"),
+        (lambda: ones(2 * VOCAB, 2 * COLUMNS)[::2, ::2], ValueError, "accumulate_into's strides", f"({4 * COLUMNS}, 2)", "contiguous rows"),
+        (lambda: ones(5 * VOCAB * COLUMNS).as_strided((VOCAB, COLUMNS), (4, 1)), ValueError, "accumulate_into's strides", "(4, 1)", "apart"),
     ],
     "return_lse": flag("return_lse"),
     "grad_filter_eps": number("grad_filter_eps", -0.1, 1.1),
@@ -303,7 +306,15 @@ class Arguments(Case):
             ({"shift": True, "target": indices(ROWS, dtype=torch.int32), "ignore_index": 2**40}, ValueError, "ignore_index", str(2**40), "torch.int32"),
             ({"weight_layout": "dv", "accumulate_into": ones(VOCAB, COLUMNS), "linear_weight": ones(COLUMNS, VOCAB)}, ValueError, "accumulate_into's shape"),
             ({"memory_budget": 1}, ValueError, "memory_budget", "got 1", "bytes"),
-        ):
+            (
+                {"linear_weight": ones(COLUMNS, VOCAB).t(), "accumulate_into": ones(VOCAB, COLUMNS)},
+                ValueError, "accumulate_into's strides", f"({COLUMNS}, 1)", "contiguous columns",
+            ),
+            (
+                {"linear_weight": ones(COLUMNS, VOCAB), "weight_layout": "dv", "accumulate_into": ones(VOCAB, COLUMNS).t()},
+                ValueError, "accumulate_into's strides", f"(1, {COLUMNS})", "contiguous rows",
+            ),
+        ):  # fmt: skip
             with self.subTest(words=words):
                 kind, *words = words
                 with self.assertRaises(kind) as caught:
