@@ -322,17 +322,22 @@ def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bo
 class ByTemperature(torch.autograd.Function):
     """value, with slope as its derivative by temperature."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, value: Tensor, slope: Tensor, temperature: Tensor) -> Tensor:
-        ctx.save_for_backward(slope)
-        ctx.dtype = temperature.dtype
+    def forward(value: Tensor, slope: Tensor, temperature: Tensor) -> Tensor:
         return value.clone()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    def setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
+        # value and temperature are only for _once: slope depends on them.
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple:
-        (slope,) = ctx.saved_tensors
-        return g, None, (g * slope).to(ctx.dtype)
+        value, slope, temperature = ctx.saved_tensors
+        (by_temperature,) = _once([(g * slope).to(temperature.dtype)], (g, value, temperature))
+        return g, None, by_temperature
 
 
 def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -384,31 +389,52 @@ def of_upstream(given: list, g_loss: Tensor, wanted: Sequence[bool]) -> None:
     given[_CE_ENTROPY - 3] = False
 
 
+def main_grad_owner(weight: Any) -> Any:
+    """weight where it is a parameter of Megatron's, whose hooks ask it whether its gradient is in main_grad already; else None."""
+    return weight if hasattr(weight, "grad_added_to_main_grad") else None
+
+
+def tell_owner(owner: Any, weight: Tensor) -> Optional[Tensor]:
+    """Tells a parameter of Megatron's that its gradient is in main_grad. Returns what stands for the gradient of weight: Megatron's hooks, which wait for one,
+    drop it without reading it, or want zeros."""
+    if owner is None:
+        return None
+    owner.grad_added_to_main_grad = True
+    return torch.zeros_like(weight) if getattr(owner, "zero_out_wgrad", False) else torch.empty_like(weight)
+
+
 class CrossEntropyInto(torch.autograd.Function):
-    """The loss, whose backward adds the gradient of weight to main_grad and gives those of hidden and bias."""
+    """The loss, whose backward adds the gradient of weight to main_grad and gives those of hidden and bias. owner: what main_grad_owner gave."""
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], main_grad: Tensor, inputs: list) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], main_grad: Tensor, inputs: list, owner: tuple
+    ) -> tuple[Tensor, Tensor]:
         ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]
         ctx.places = [i for i, value in enumerate(inputs) if isinstance(value, Tensor)]
-        ctx.main_grad = main_grad
-        ctx.save_for_backward(*(inputs[i] for i in ctx.places))
+        ctx.main_grad, ctx.owner = main_grad, owner
+        # hidden, weight and bias for _once.
+        ctx.save_for_backward(hidden, weight, bias, *(inputs[i] for i in ctx.places))
         loss, _, lse = _ops.linear_cross_entropy(*inputs)[:3]
         ctx.mark_non_differentiable(lse)
         return loss, lse
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g_loss: Tensor, _g_lse: Any) -> tuple:
+        refuse_tangents((g_loss,))
+        hidden, weight, bias, *tensors = ctx.saved_tensors
         inputs = list(ctx.inputs)
-        for place, tensor in zip(ctx.places, ctx.saved_tensors):
-            inputs[place] = tensor
-        inputs[_CE_G_LOSS] = g_loss.reshape(-1).contiguous()  # torch.compile of 2.6 takes no is_contiguous here
+        for place, tensor in zip(ctx.places, tensors):
+            inputs[place] = tensor.detach()
+        inputs[_CE_G_LOSS] = g_loss.detach().reshape(-1).contiguous()  # torch.compile of 2.6 takes no is_contiguous here
         want_hidden, want_bias = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
         inputs[_CE_WANT : _CE_WANT + 3] = [want_hidden, True, want_bias]
         inputs[18] = False
-        grads = _ops.linear_cross_entropy_accumulate(*inputs, ctx.main_grad)
-        return grads[4] if want_hidden else None, None, grads[6] if want_bias else None, None, None
+        with torch.no_grad(), AsTorch():
+            grads = _ops.linear_cross_entropy_accumulate(*inputs, ctx.main_grad)
+            dummy = tell_owner(ctx.owner[0], weight) if ctx.needs_input_grad[1] else None
+        kept = _once([grads[4] if want_hidden else None, dummy, grads[6] if want_bias else None], (hidden, weight, bias, g_loss))
+        return (*kept, None, None, None)
 
 
 def _logits_setup(ctx: Any, inputs: tuple, output: tuple) -> None:

@@ -346,8 +346,8 @@ class _Merged(torch.autograd.Function):
         return merged
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_argmax: Any) -> tuple:
+        arguments.refuse_tangents((g_logp, g_lse, g_entropy))
         hidden, weight, bias, target, row_temperature, logp, lse, entropy = ctx.saved_tensors
         wanted = [ctx.needs_input_grad[i] for i in range(3)]
         nothing = (None,) * 6
@@ -356,50 +356,56 @@ class _Merged(torch.autograd.Function):
         if not ctx.with_entropy:
             g_entropy = None
         beside = _exchange_beside(ctx.shards, hidden, wanted[0])
-        given = [None if g is None else g.contiguous() for g in (torch.zeros_like(logp) if g_logp is None else g_logp, g_lse, g_entropy)]
-        grads = list(_ops.linear_logp_backward_partial(
-            hidden, weight, bias, target, row_temperature, *ctx.options, logp, lse, entropy if g_entropy is not None else None, *given, *wanted,
-            ctx.budget, ctx.filter_eps, ctx.place.first, ctx.place.total, *_handed_over(beside, ctx.shards),
-        ))  # fmt: skip
-        if wanted[0]:
-            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards, beside)
-        return (*(gradient if want else None for gradient, want in zip(grads, wanted)), *nothing)
+        with torch.no_grad(), _operators.AsTorch():
+            given = [None if g is None else g.contiguous() for g in (torch.zeros_like(logp) if g_logp is None else g_logp, g_lse, g_entropy)]
+            grads = list(_ops.linear_logp_backward_partial(
+                hidden, weight, bias, target, row_temperature, *ctx.options, logp, lse, entropy if g_entropy is not None else None, *given, *wanted,
+                ctx.budget, ctx.filter_eps, ctx.place.first, ctx.place.total, *_handed_over(beside, ctx.shards),
+            ))  # fmt: skip
+            if wanted[0]:
+                grads[0] = _summed(grads[0], hidden.dtype, ctx.shards, beside)
+        kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
+        return (*_operators._once(kept, (hidden, weight, bias, g_logp, g_lse, g_entropy)), *nothing)
 
 
 class _Losses(torch.autograd.Function):
-    """The loss of the merged rows, the same on every rank. given: linear_cross_entropy's inputs after bias. Gradients are computed in the backward, with the
-    upstream gradient, because the logits are recomputed there in any case."""
+    """The loss of the merged rows, the same on every rank. given: linear_cross_entropy's inputs after bias. owner: of main_grad, as
+    _operators.CrossEntropyInto takes it. Gradients are computed in the backward, with the upstream gradient, because the logits are recomputed there in any
+    case."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], main_grad: Optional[Tensor], given: list, shards: VocabParallel,
-                place: Place) -> tuple:  # fmt: skip
+                place: Place, owner: tuple) -> tuple:  # fmt: skip
         linear, shard = (hidden, weight, bias), (place.first, place.total)
         gathered = _gathered(_ops.linear_cross_entropy_partials(*linear, *given, *shard), shards.group)
         loss, logp, lse, entropy = _ops.linear_cross_entropy_merge(*linear, *given, *shard, gathered, *_handed_over(None, shards))[:4]
         ctx.given = [None if isinstance(value, Tensor) else value for value in given]
         ctx.places = [i for i, value in enumerate(given) if isinstance(value, Tensor)]
         ctx.save_for_backward(*linear, gathered, *(given[i] for i in ctx.places))
-        ctx.shards, ctx.shard, ctx.main_grad = shards, shard, main_grad
+        ctx.shards, ctx.shard, ctx.main_grad, ctx.owner = shards, shard, main_grad, owner
         ctx.mark_non_differentiable(logp, lse, entropy)
         return loss, logp, lse, entropy
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g_loss: Tensor, *_: Any) -> tuple:
+        arguments.refuse_tangents((g_loss,))
         hidden, weight, bias, gathered, *tensors = ctx.saved_tensors
         given, wanted = list(ctx.given), [ctx.needs_input_grad[i] for i in range(3)]
         for i, tensor in zip(ctx.places, tensors):
             given[i] = tensor
-        _operators.of_upstream(given, g_loss, wanted)
-        beside = _exchange_beside(ctx.shards, hidden, wanted[0])
-        inputs = (hidden, weight, bias, *given, *ctx.shard, gathered, *_handed_over(beside, ctx.shards))
-        if ctx.main_grad is None:
-            grads = list(_ops.linear_cross_entropy_merge(*inputs)[4:])
-        else:
-            grads, wanted[1] = list(_ops.linear_cross_entropy_merge_accumulate(*inputs, ctx.main_grad)[4:]), False
-        if wanted[0]:
-            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards, beside)
-        return (*(gradient if want else None for gradient, want in zip(grads, wanted)), None, None, None, None)
+        with torch.no_grad(), _operators.AsTorch():
+            _operators.of_upstream(given, g_loss, wanted)
+            beside = _exchange_beside(ctx.shards, hidden, wanted[0])
+            inputs = (hidden, weight, bias, *given, *ctx.shard, gathered, *_handed_over(beside, ctx.shards))
+            if ctx.main_grad is None:
+                grads = list(_ops.linear_cross_entropy_merge(*inputs)[4:])
+            else:
+                grads = list(_ops.linear_cross_entropy_merge_accumulate(*inputs, ctx.main_grad)[4:])
+                grads[1] = _operators.tell_owner(ctx.owner[0], weight) if wanted[1] else None
+            if wanted[0]:
+                grads[0] = _summed(grads[0], hidden.dtype, ctx.shards, beside)
+        kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
+        return (*_operators._once(kept, (hidden, weight, bias, g_loss)), None, None, None, None, None)
 
 
 def _digest(*values: Any) -> int:
@@ -430,6 +436,8 @@ def agree(
     own = _Header()
     rows: Any = None
     try:
+        if torch._C._are_functorch_transforms_active():
+            raise NotImplementedError("process_group: torch.func's transforms of a call over ranks are not implemented")
         ignore_index = arguments.check_ignore_index(ignore_index)
         rows = arguments.check_rows(call.input, call.linear_weight, call.target, call.linear_bias, weight_layout, shift, ignore_index, empty=True)
         scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
@@ -461,9 +469,10 @@ def statistics(agreed: Agreed, wanted: tuple, memory_budget: Any) -> Statistics:
 
 
 @_disable_dynamo
-def losses(agreed: Agreed, others: Sequence, main_grad: Optional[Tensor] = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(loss, logp, lse, entropy), the last three without derivatives. others: linear_cross_entropy's inputs from class_weight on."""
+def losses(agreed: Agreed, others: Sequence, main_grad: Optional[Tensor] = None, owner: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(loss, logp, lse, entropy), the last three without derivatives. others: linear_cross_entropy's inputs from class_weight on. owner: what
+    _operators.main_grad_owner gave."""
     if main_grad is not None:
         main_grad = main_grad[: agreed.place.count]
     given = [*agreed.inputs, *others]
-    return _Losses.apply(agreed.rows.hidden, agreed.weight, agreed.bias, main_grad, given, agreed.shards, agreed.place)
+    return _Losses.apply(agreed.rows.hidden, agreed.weight, agreed.bias, main_grad, given, agreed.shards, agreed.place, (owner,))

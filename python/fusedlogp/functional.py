@@ -60,11 +60,13 @@ def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout:
     return main_grad
 
 
-def _loss(rows: arguments.Rows, inputs: list, reduction: int, main_grad: Optional[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(loss, logp, lse, entropy), the last three without derivatives."""
+def _loss(rows: arguments.Rows, inputs: list, reduction: int, main_grad: Optional[Tensor], owner: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(loss, logp, lse, entropy), the last three without derivatives. owner: what _operators.main_grad_owner gave."""
     if main_grad is not None and torch.is_grad_enabled():
+        if torch._C._are_functorch_transforms_active():
+            raise NotImplementedError("accumulate_into: torch.func's transforms of a call that adds to a buffer in its backward are not implemented")
         detached = [value.detach() if isinstance(value, Tensor) else value for value in inputs]
-        loss, lse = _operators.CrossEntropyInto.apply(rows.hidden, rows.weight, rows.bias, main_grad, detached)
+        loss, lse = _operators.CrossEntropyInto.apply(rows.hidden, rows.weight, rows.bias, main_grad, detached, (owner,))
         return loss, lse, lse, lse
     return _operators.call("linear_cross_entropy", *inputs)[:4]
 
@@ -163,7 +165,8 @@ def linear_cross_entropy(
     Raises:
         TypeError, ValueError: an argument is not as above; the text names it, what it was and what was wanted.
         NotImplementedError: target has class probabilities, linear_weight has more than two dimensions, or weight, token_weight or temperature requires a
-            gradient (linear_logp has one by temperature).
+            gradient (linear_logp has one by temperature). Also: a second differentiation, derivatives in forward mode, and transforms of torch.func with
+            process_group or accumulate_into.
         IndexError: a target on the CPU is outside the vocabulary (on a GPU it makes the loss NaN).
     """
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
@@ -192,7 +195,7 @@ def linear_cross_entropy(
         if others[0] is not None:
             arguments.check_shape("weight", others[0], (agreed.place.total,))
         with _operators.AsTorch():
-            loss, _, lse, _ = _shards.losses(agreed, others, main_grad)
+            loss, _, lse, _ = _shards.losses(agreed, others, main_grad, _operators.main_grad_owner(linear_weight))
         loss = agreed.rows.results(loss) if reduction == "none" else loss
         return (loss, agreed.rows.results(lse)) if return_lse else loss
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
@@ -215,7 +218,7 @@ def linear_cross_entropy(
         arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
     ]  # fmt: skip
     with _operators.AsTorch():
-        loss, _, lse, _ = _loss(rows, inputs, kind, main_grad)
+        loss, _, lse, _ = _loss(rows, inputs, kind, main_grad, _operators.main_grad_owner(linear_weight))
     if kind == 2:
         loss = rows.results(loss)
     return (loss, rows.results(lse)) if return_lse else loss

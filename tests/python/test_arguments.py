@@ -327,6 +327,29 @@ class Arguments(Case):
         with self.assertRaisesRegex(ValueError, "memory_budget: got 1, wanted .* bytes"):
             fusedlogp.linear_logp(**logp, memory_budget=1)
 
+    def test_a_budget_that_only_the_backward_needs_is_named_there(self):
+        given = problem()[fusedlogp.linear_cross_entropy][1]
+        logp = problem()[fusedlogp.linear_logp][1]
+        for name, function in (
+            ("none", lambda: fusedlogp.linear_cross_entropy(**given, reduction="none", memory_budget=1)),
+            ("main_grad", lambda: fusedlogp.linear_cross_entropy(**given, accumulate_into=ones(VOCAB, COLUMNS), memory_budget=1)),
+            ("entropy", lambda: fusedlogp.linear_logp(**logp, outputs="entropy", memory_budget=1)),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(ValueError, "memory_budget: got 1, wanted .* bytes"):
+                function().sum().backward()
+
+    def test_exact_is_for_fp32(self):
+        given = problem()[fusedlogp.policy_loss][1]
+        inputs = given.pop("inputs")
+        halves = {name: value.bfloat16() if value.is_floating_point() else value for name, value in given.items()}
+        for function, more in ((fusedlogp.linear_cross_entropy, {}), (fusedlogp.linear_logp, {}), (fusedlogp.policy_loss, {"inputs": inputs})):
+            with self.subTest(function.__name__):
+                with self.assertRaisesRegex(ValueError, "exact: got True with torch.bfloat16, wanted False, or torch.float32"):
+                    function(**halves, **more, exact=True)
+                with torch.autocast(DEVICE, dtype=torch.bfloat16), self.assertRaisesRegex(ValueError, "exact: got True with torch.bfloat16"):
+                    function(**given, **more, exact=True)
+                function(**given, **more, exact=True)
+
     @unittest.skipUnless(hasattr(typing, "get_overloads"), "a Python before 3.11 keeps no overloads")
     def test_overloads_have_the_arguments_of_their_function(self):
         for function, returned in ((fusedlogp.linear_cross_entropy, 3), (fusedlogp.linear_logp, 2), (fusedlogp.policy_loss, 2), (fusedlogp.logits_logp, 2)):

@@ -193,6 +193,33 @@ class Autograd(Case):
             self.close((hidden.grad, added.t() if layout == "dv" else added), (x.grad, w.grad), bounds)
             self.assert_close(bias.grad, b.grad, bounds.bias)
 
+    def test_main_grad_with_megatrons_hooks(self):
+        for layout, zeros in (("vd", False), ("dv", True), ("vd", None)):
+            hidden, weight, _, target = draw()
+            weight = torch.nn.Parameter(weight.detach().t().contiguous() if layout == "dv" else weight.detach())
+            weight.main_grad, weight.grad_added_to_main_grad = torch.zeros_like(weight), False
+            if zeros is not None:
+                weight.zero_out_wgrad = zeros
+            seen = []
+
+            def hook(*_, weight=weight, seen=seen):
+                # As that of Megatron's DistributedDataParallel with overlap_grad_reduce.
+                assert weight.grad is not None, "param.grad being None is not safe when overlap_grad_reduce is True"
+                seen.append(weight.grad.abs().sum().item() if getattr(weight, "zero_out_wgrad", False) else None)
+                if not weight.grad_added_to_main_grad:
+                    weight.main_grad.add_(weight.grad)
+                weight.grad = None
+
+            node = weight.expand_as(weight).grad_fn.next_functions[0][0]
+            node.register_hook(hook)
+            fusedlogp.linear_cross_entropy(hidden, weight, target, weight_layout=layout, accumulate_into=weight.main_grad).backward()
+            x, w = (value.detach().clone().requires_grad_() for value in (hidden, weight.t() if layout == "dv" else weight))
+            bounds = Bounds(x, w, 2.0)
+            plain(x, w, target).backward()
+            self.assertEqual([0.0 if zeros else None], seen)
+            self.assertTrue(weight.grad_added_to_main_grad)
+            self.close((hidden.grad, weight.main_grad.t() if layout == "dv" else weight.main_grad), (x.grad, w.grad), bounds)
+
     def test_main_grad_in_fp32_of_a_bf16_weight(self):
         hidden, weight, _, target = draw(dtype=torch.bfloat16)
         main_grad = torch.zeros(weight.shape, device=DEVICE)
@@ -213,6 +240,21 @@ class Autograd(Case):
         self.close(actual, expected, bounds)
         actual = torch.func.grad(lambda x, w: -fusedlogp.linear_logp(x, w, target).sum() / (target != -100).sum(), argnums=(0, 1))(x, w)
         self.close(actual, expected, bounds)
+
+    def test_func_grad_of_a_learned_temperature(self):
+        hidden, weight, _, target = draw()
+        x, w, warm = hidden.detach(), weight.detach(), (torch.rand(13, device=DEVICE) + 0.5).requires_grad_()
+        function = lambda t: fusedlogp.linear_logp(x, w, target, temperature=t).sum()
+        (expected,) = torch.autograd.grad(function(warm), warm)
+        self.assert_close(torch.func.grad(function)(warm.detach()), expected, 1e-5, 1e-5)
+        both = torch.stack([warm.detach(), 2 * warm.detach()])
+        self.assert_close(torch.func.vmap(torch.func.grad(function))(both)[0], expected, 1e-5, 1e-5)
+
+    def test_func_grad_of_main_grad_is_refused(self):
+        hidden, weight, _, target = draw()
+        function = lambda x: fusedlogp.linear_cross_entropy(x, weight, target, accumulate_into=torch.zeros_like(weight))
+        with self.assertRaisesRegex(NotImplementedError, "accumulate_into: torch.func"):
+            torch.func.grad(function)(hidden.detach())
 
     def test_vmap(self):
         batches = [draw(rows=5) for _ in range(3)]
@@ -297,6 +339,21 @@ class Autograd(Case):
             (gradient,) = torch.autograd.grad(loss, hidden, create_graph=True)
             with self.assertRaisesRegex(NotImplementedError, "a second time"):
                 torch.autograd.grad(gradient.square().sum(), weight)
+
+    def test_a_penalty_on_gradients_is_refused_rather_than_dropped(self):
+        hidden, weight, _, target = draw()
+        warm = torch.ones(13, device=DEVICE, requires_grad=True)
+        for name, function, by in (
+            ("accumulate_into", lambda: fusedlogp.linear_cross_entropy(hidden, weight, target, accumulate_into=torch.zeros_like(weight)), hidden),
+            ("temperature", lambda: fusedlogp.linear_logp(hidden, weight, target, temperature=warm).sum(), warm),
+            ("temperature and hidden", lambda: fusedlogp.linear_logp(hidden, weight, target, temperature=warm, outputs="lse").sum(), hidden),
+            ("temperature alone", lambda: fusedlogp.linear_logp(hidden.detach(), weight.detach(), target, temperature=warm).sum(), warm),
+        ):
+            with self.subTest(name):
+                loss = function()
+                (gradient,) = torch.autograd.grad(loss, by, create_graph=True)
+                with self.assertRaisesRegex(NotImplementedError, "a second time"):
+                    (loss + 10 * gradient.square().sum()).backward()
 
     def test_autocast(self):
         hidden, weight, _, target = draw()

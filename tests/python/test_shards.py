@@ -333,14 +333,55 @@ def odds_and_ends():
     found["class weights"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **few)
     warm = {"temperature": torch.ones(11, requires_grad=True), "process_group": group}
     found["temperature"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **warm)
-    found["twice"] = ranks.error_of(twice, hidden, part(weight), target, group)
+    found["twice"] = [ranks.error_of(twice, function, hidden, part(weight), target, group) for function in (a_logp, a_loss, a_main_grad)]
+    found["func"] = [ranks.error_of(torch.func.grad(lambda x: f(x, weight[:20], target, group)), hidden) for f in (a_logp, a_loss)]  # noqa: B023
+    found["exact"] = ranks.error_of(call, dtype=torch.bfloat16, exact=True)
+    found["budget"] = ranks.error_of(little, hidden, part(weight), target, group)
+    found["megatron"] = megatron(hidden, part(weight).detach(), target, group)
     return found
 
 
-def twice(hidden, weight, target, group):
+def a_logp(x, w, target, group):
+    return fusedlogp.linear_logp(x, w, target, process_group=group).sum()
+
+
+def a_loss(x, w, target, group):
+    return fusedlogp.linear_cross_entropy(x, w, target, process_group=group)
+
+
+def a_main_grad(x, w, target, group):
+    return fusedlogp.linear_cross_entropy(x, w, target, process_group=group, accumulate_into=torch.zeros_like(w))
+
+
+def little(hidden, weight, target, group):
+    fusedlogp.linear_cross_entropy(hidden, weight, target, process_group=group, memory_budget=1).backward()
+
+
+def megatron(hidden, weight, target, group):
+    """With a hook as that of Megatron's DistributedDataParallel with overlap_grad_reduce."""
+    weight = torch.nn.Parameter(weight)
+    weight.main_grad, weight.grad_added_to_main_grad, weight.zero_out_wgrad = torch.zeros_like(weight), False, True
+    seen = []
+
+    def hook(*_):
+        seen.append((weight.grad is not None and not weight.grad.any(), weight.grad_added_to_main_grad))
+        weight.grad = None
+
+    node = weight.expand_as(weight).grad_fn.next_functions[0][0]
+    node.register_hook(hook)
+    shards = fusedlogp.VocabParallel(group, vocab_size=37)
+    fusedlogp.linear_cross_entropy(hidden, weight, target, process_group=shards, accumulate_into=weight.main_grad).backward()
+    again = weight.detach().clone().requires_grad_()
+    fusedlogp.linear_cross_entropy(hidden, again, target, process_group=shards).backward()
+    return seen, float((again.grad - weight.main_grad).abs().max())
+
+
+def twice(function, hidden, weight, target, group):
+    """A penalty on the gradient, beside the loss itself."""
     x = hidden.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(fusedlogp.linear_logp(x, weight, target, process_group=group).sum(), x, create_graph=True)
-    gradient.sum().backward()
+    loss = function(x, weight, target, group)
+    (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
+    (loss + gradient.square().sum()).backward()
 
 
 def dtensors():
@@ -511,7 +552,15 @@ class Shards(OfRanks):
             self.assertIn("linear_weight's entries on all ranks: got 0", result["no entries"][1])
             self.assertEqual(("ValueError", "weight's shape: got (39,), wanted (40,)"), result["class weights"])
             self.assertEqual("NotImplementedError", result["temperature"][0])
-            self.assertEqual("RuntimeError", result["twice"][0])
+            for kind, text in result["twice"]:
+                self.assertEqual("NotImplementedError", kind)
+                self.assertIn("a second time", text)
+            self.assertEqual([("NotImplementedError", "process_group: torch.func's transforms of a call over ranks are not implemented")] * 2, result["func"])
+            self.assertIn("exact: got True with torch.bfloat16", result["exact"][1])
+            self.assertEqual("ValueError", result["budget"][0])
+            self.assertIn("memory_budget: got 1", result["budget"][1])
+            self.assertEqual([(True, True)], result["megatron"][0])
+            self.assertLessEqual(result["megatron"][1], 1e-6)
         self.assertEqual((5,), tuple(results[0]["not in it"].shape))
         self.assertIn("a group that this process is not in", results[1]["not in it"][1])
 
