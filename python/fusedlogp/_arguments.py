@@ -14,6 +14,8 @@ from torch.autograd import forward_ad
 
 FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
+# What the library divides logits by, from a row's tensor of temperatures: one outside of this range counts as the nearest of the two.
+DIVISORS = (2.0**-64, 2.0**64)
 
 
 def wrong(kind: type, name: str, got: Any, wanted: str) -> Exception:

@@ -300,7 +300,7 @@ def linear_logp(
             "lse" in names, "entropy" in names or by_temperature, "argmax" in names, _check_budget(memory_budget),
         )  # fmt: skip
     if by_temperature:
-        results = _by_temperature(results, rows.target, index, rows.padded(temperature, 1.0))
+        results = _by_temperature(results, rows.target, index, rows.padded(temperature, 1.0), float(logit_scale))
     return _chosen(rows, results, outputs, names)
 
 
@@ -309,17 +309,22 @@ def _chosen(rows: arguments.Rows, results: Sequence[Tensor], outputs: Any, names
     return chosen[0] if isinstance(outputs, str) else chosen
 
 
-def _by_temperature(results: Sequence[Tensor], target: Tensor, index: Optional[int], temperature: Tensor) -> tuple[Tensor, ...]:
+def _by_temperature(results: Sequence[Tensor], target: Tensor, index: Optional[int], temperature: Tensor, logit_scale: float) -> tuple[Tensor, ...]:
     """The operator's results, with derivatives of logp and lse by the temperature T.
 
-    With logits s = z / T, d logp / dT = -(logp + entropy) / T and d lse / dT = -(lse - entropy) / T, because sum_v p s = lse - entropy.
+    With logits s = z / T, d logp / dT = -(logp + entropy) / T and d lse / dT = -(lse - entropy) / T, because sum_v p s = lse - entropy. They are 0 in ignored
+    rows, whatever stands there, and where the operator takes the nearest divisor that it can use in place of T.
     """
     logp, lse, entropy, argmax = results
     entropy, each = entropy.detach(), temperature.reshape(-1)
-    counts = torch.ones_like(entropy) if index is None else (target != index).to(entropy.dtype)
-    factor = -counts / each.detach()
-    logp = _operators.ByTemperature.apply(logp, factor * (logp.detach() + entropy), each)
-    lse = _operators.ByTemperature.apply(lse, factor * (lse.detach() - entropy), each)
+    given = each.detach().to(torch.float32)
+    divisor = given / logit_scale
+    constant = (divisor < arguments.DIVISORS[0]) | (divisor > arguments.DIVISORS[1])
+    if index is not None:
+        constant = constant | (target == index)
+    factor = -1 / given
+    logp = _operators.ByTemperature.apply(logp, torch.where(constant, 0.0, factor * (logp.detach() + entropy)), each)
+    lse = _operators.ByTemperature.apply(lse, torch.where(constant, 0.0, factor * (lse.detach() - entropy)), each)
     return logp, lse, entropy, argmax
 
 

@@ -65,6 +65,40 @@ class LinearLogp(Case):
             for name, actual, wanted in zip(("hidden", "weight", "bias"), torch.autograd.grad(logp, leaves, g), expected):
                 self.assert_close(actual, wanted, 2 * getattr(bounds, name), 2 * bounds.relative)
 
+    def test_by_a_temperature_that_has_no_part_in_the_results(self):
+        hidden, weight, _, target = draw(rows=6, ignored=False)
+        target[0] = -100
+        grads = lambda temperature, **options: torch.autograd.grad(
+            sum(value.sum() for value in fusedlogp.linear_logp(hidden, weight, target, temperature=temperature, outputs=("logp", "lse"), **options)),
+            temperature,
+        )[0]
+        wanted = grads(torch.ones(6, device=DEVICE, requires_grad=True))
+        self.assertEqual(0, wanted[0])
+        self.assertEqual(5, wanted[1:].count_nonzero())
+        for value in (0.0, float("nan"), float("inf"), -1.0):  # of an ignored row
+            each = torch.ones(6, device=DEVICE)
+            each[0] = value
+            self.assertTrue(torch.equal(grads(each.requires_grad_()), wanted), value)
+        # One learned number, and padding whose hidden states are NaN.
+        broken = hidden.detach().clone()
+        broken[0] = float("nan")
+        one = torch.ones((), device=DEVICE, requires_grad=True)
+        logp = fusedlogp.linear_logp(broken, weight, target, temperature=one.expand(6))
+        self.assertTrue(torch.autograd.grad(logp.sum(), one)[0].isfinite())
+        # Outside of 2^-64 .. 2^64, divided by logit_scale, the nearest of the two counts, and the results do not depend on the temperature.
+        for values, scale in (((2.0**-70, 0.0, -1.0, 2.0**70, 1.0, 1.0), 1.0), ((2.0**-60, 2.0**-65, 0.0, -2.0, 1.0, 1.0), 2.0**10)):
+            got = grads(torch.tensor(values, device=DEVICE, requires_grad=True), logit_scale=scale)
+            self.assertEqual(0, got[:4].count_nonzero(), got)
+            self.assertEqual(2, (got[4:].isfinite() & (got[4:] != 0)).sum())
+        # The last position of a sequence, which shift leaves out.
+        for last in (0.0, float("nan")):
+            each = torch.ones(2, 3, device=DEVICE)
+            each[:, -1] = last
+            each.requires_grad_()
+            logp = fusedlogp.linear_logp(hidden.view(2, 3, -1), weight, target.view(2, 3), temperature=each, shift=True)
+            (got,) = torch.autograd.grad(logp.sum(), each)
+            self.assertTrue((got[:, -1] == 0).all() and got.isfinite().all(), got)
+
     def test_by_temperature(self):
         for softcap, logit_scale, dtype in ((None, 1.0, torch.float32), (4.0, 0.5, torch.float32), (None, 1.0, torch.bfloat16)):
             hidden, weight, bias, target = draw(dtype=dtype, bias=True)
