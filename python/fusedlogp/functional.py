@@ -16,9 +16,12 @@ __all__ = ["linear_cross_entropy", "linear_logp", "logits_logp", "policy_loss", 
 _OUTPUTS = ("logp", "lse", "entropy", "argmax")
 
 
-def _wants(*values: Optional[Tensor]) -> list[bool]:
-    enabled = torch.is_grad_enabled()
-    return [enabled and value is not None and value.requires_grad for value in values]
+def _wants(rows: arguments.Rows, reduction: Any, main_grad: Optional[Tensor] = None) -> list[bool]:
+    """Of which inputs the gradients are computed with the loss. Others are computed in the backward, with the upstream gradient: those of rows' losses, those
+    that are added to main_grad, and those in fp16, which a loss scale would reach only after they were rounded at a scale of 1."""
+    if reduction == "none" or main_grad is not None or rows.hidden.dtype == torch.float16 or not torch.is_grad_enabled():
+        return [False] * 3
+    return [value is not None and value.requires_grad for value in (rows.hidden, rows.weight, rows.bias)]
 
 
 def _check_budget(memory_budget: Any) -> int:
@@ -124,7 +127,8 @@ def linear_cross_entropy(
     """Cross entropy of `input @ linear_weight.T + linear_bias` against target, without storing the logits.
 
     A drop-in replacement for `torch.nn.functional.linear_cross_entropy` (same names, order and defaults of arguments) with targets that are class indices.
-    With `mean` and `sum` the gradients are computed together with the loss and scaled by the upstream gradient in the backward.
+    With "mean" and "sum" the gradients are computed together with the loss and scaled by the upstream gradient in the backward; in float16 they are computed
+    in the backward, so that a loss scale protects them, and the logits are computed twice.
 
     Args:
         input: [..., D], bfloat16, float16 or float32.
@@ -209,7 +213,7 @@ def linear_cross_entropy(
     main_grad = None
     if accumulate_into is not None:
         main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout, rows)
-    wants = [False] * 3 if kind == 2 or main_grad is not None else _wants(rows.hidden, rows.weight, rows.bias)
+    wants = _wants(rows, reduction, main_grad)
     inputs: list[Any] = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
         arguments.check_exact(exact, rows),
@@ -440,7 +444,7 @@ def policy_loss(
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
-    wants = [False] * 3 if reduction == "none" else _wants(rows.hidden, rows.weight, rows.bias)
+    wants = _wants(rows, reduction)
     given = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
         arguments.check_exact(exact, rows),
