@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES_MAX = 256, BUCKETS = 256, TOKEN_LOSSES_MAX = 256 };
+enum { DEVICES_MAX = 256, BUCKETS = 256 };
 
 typedef struct entry {
     struct entry *next;
@@ -26,7 +26,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static flp_context *contexts[DEVICES_MAX + 1]; /* [0]: the CPU's */
 static int cpu_threads, plan_count;
 static entry *_Atomic table[BUCKETS]; /* entries are added at the head and never leave: read without the lock */
-static token_loss *token_losses[TOKEN_LOSSES_MAX];
+static token_loss *token_losses[FLP_TORCH_TOKEN_LOSSES_MAX];
 static int token_loss_count;
 
 void flp_torch_cpu_threads(int threads)
@@ -196,7 +196,7 @@ static flp_status token_loss_define(int32_t device, const char *name, const char
 
 static flp_status token_loss_add(const token_loss *given, const char *inputs, const char *parameters, const char *definition)
 {
-    token_loss *made = token_loss_count < TOKEN_LOSSES_MAX ? calloc(1, sizeof(*made)) : NULL;
+    token_loss *made = calloc(1, sizeof(*made));
 
     if (!made)
         return FLP_OUT_OF_MEMORY;
@@ -209,19 +209,24 @@ static flp_status token_loss_add(const token_loss *given, const char *inputs, co
     return FLP_OK;
 }
 
-flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check)
+int flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check)
 {
     token_loss made = { .loss.name = name, .id = id };
-    flp_status status = FLP_OK;
+    int status = FLP_OK;
 
     pthread_mutex_lock(&mutex);
-    if (!token_loss_of(id)) {
-        if (definition && check)
-            status = token_loss_define(-1, name, definition);
-        made.defined[0] = definition && check;
-        if (status == FLP_OK)
-            status = token_loss_add(&made, inputs, parameters, definition);
+    if (token_loss_of(id))
+        goto done;
+    if (token_loss_count == FLP_TORCH_TOKEN_LOSSES_MAX) {
+        status = FLP_TORCH_TOKEN_LOSSES_FULL;
+        goto done;
     }
+    if (definition && check)
+        status = token_loss_define(-1, name, definition);
+    made.defined[0] = definition && check;
+    if (status == FLP_OK)
+        status = token_loss_add(&made, inputs, parameters, definition);
+done:
     pthread_mutex_unlock(&mutex);
     return status;
 }

@@ -27,6 +27,9 @@ int64_t flp_torch_plans_rows(int64_t rows);
  * lives as long as the process. */
 flp_status flp_torch_plans_find(int32_t device, flp_torch_plans_operator kind, const void *problem, flp_plan **plan);
 
+/* KEEP IN STEP: python/fusedlogp/token_loss.py. FULL: a process has so many token losses already, which it keeps until it ends. */
+enum { FLP_TORCH_TOKEN_LOSSES_MAX = 256, FLP_TORCH_TOKEN_LOSSES_FULL = 1 };
+
 typedef struct {
     const char *name; /* as the library knows it */
     int input_count, parameter_count;
@@ -35,9 +38,9 @@ typedef struct {
 
 /* Keeps a token loss under an id. inputs, parameters: the names of what calls bring, comma-separated. id: made by the caller from the other arguments, so
  * that it is the same in each process. definition: NULL for a ready-made one. check: 1: the definition is evaluated now, for which the CPU's context is
- * created; 0: the first call evaluates it. FLP_BAD_ARGUMENT: it is refused, and the id stands for nothing. FLP_OUT_OF_MEMORY: also where there are too many.
+ * created; 0: the first call evaluates it. Returns a flp_status or FLP_TORCH_TOKEN_LOSSES_FULL. FLP_BAD_ARGUMENT: it is refused, and the id stands for nothing.
  * FLP_API: Python calls it. */
-FLP_API flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check);
+FLP_API int flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check);
 
 /* The token loss of an id, defined in the device's context. NULL: there is no such id (*status: FLP_BAD_ARGUMENT), or the definition is refused (*status and
  * flp_error_message say why). */

@@ -12,6 +12,8 @@ from ._library import library
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _OK, _BAD_ARGUMENT, _OUT_OF_MEMORY = 0, -1, -7  # flp_status of fusedlogp.h
+# KEEP IN STEP: python/binding/torch_plans.h.
+_FULL, _MOST = 1, 256
 
 
 def _mapping(parameters: Any) -> Mapping[str, float]:
@@ -42,6 +44,8 @@ class TokenLoss:
         TypeError, ValueError: an argument is not as above: a name is no identifier of lower-case letters, digits and _, occurs twice, or is that of a keyword,
             a statistic or a function; there are too many names; a number is not finite; expression is not in Lua's syntax, has a name that is not known, or
             takes more than 256 operations with its derivatives.
+        RuntimeError: a process can make 256 different losses, the ready-made ones among them, and keeps them until it ends. Losses that differ only in the
+            defaults of their parameters are one.
 
     Example: TokenLoss("-advantages * logp - scale * entropy", inputs=("advantages",), parameters={"scale": 0.01})
     """
@@ -75,8 +79,9 @@ class TokenLoss:
         return made
 
     def _definition(self) -> str:
-        """As flp_token_loss_define takes it."""
-        numbers = ", ".join(f'{{ "{name}", {value!r} }}' for name, value in self.parameters.items())
+        """As flp_token_loss_define takes it. Each call passes all parameters: their defaults are none of the library's, for which losses that differ in nothing
+        else are one."""
+        numbers = ", ".join(f'{{ "{name}", 0 }}' for name in self.parameters)
         arrays = ", ".join(f'"{name}"' for name in self.inputs)
         return f"return {{ inputs = {{ {arrays} }}, parameters = {{ {numbers} }}, expression = {_quoted(self.expression)} }}\n"
 
@@ -102,8 +107,13 @@ class TokenLoss:
         if status == _BAD_ARGUMENT:
             reason = reason.removeprefix(f"token loss {self.name}: ")
             raise ValueError(reason if re.match(r"\w+:", reason) else f"expression: {reason}")
+        if status == _FULL:
+            raise RuntimeError(
+                f"TokenLoss: this process has {_MOST} different ones already, counting the ready-made ones; a number that changes is a parameter, "
+                "which each call may give another value"
+            )
         if status == _OUT_OF_MEMORY:
-            raise MemoryError("fusedlogp: no memory for a token loss, or there are 256 already")
+            raise MemoryError("fusedlogp: no memory for a token loss")
         raise RuntimeError(f"fusedlogp: {reason}")
 
     def __repr__(self) -> str:

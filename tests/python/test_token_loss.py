@@ -54,6 +54,22 @@ values = [fusedlogp.policy_loss(hidden, weight, target, {name: inputs[name] for 
 with open(sys.argv[2], "wb") as file:
     pickle.dump(([repr(loss) for loss in losses], values), file)
 """
+TOO_MANY = """
+import fusedlogp
+
+made = []
+try:
+    for i in range(300):
+        made.append(fusedlogp.TokenLoss(f"logp + {i}.25"))
+except RuntimeError as error:
+    assert "has 256 different ones already" in str(error) and "is a parameter" in str(error), error
+assert 200 < len(made) < 256, len(made)
+fusedlogp.TokenLoss(made[0].expression)
+try:
+    fusedlogp.TokenLoss("logp +")
+except RuntimeError:
+    print("done")
+"""
 COMPILED_FIRST = """
 import torch
 import fusedlogp
@@ -140,6 +156,22 @@ class TokenLosses(Case):
         own = "TokenLoss('-advantages * logp - scale * entropy', inputs=('advantages',), parameters={'scale': 0.01})"
         self.assertEqual(own, repr(fusedlogp.TokenLoss(*OWN)))
         self.assertEqual("<fusedlogp.TokenLoss 'dapo'>", repr(ready_made("dapo", {})))
+
+    def test_losses_that_differ_in_defaults_alone_are_one(self):
+        hidden, weight, _, target = draw()
+        inputs = {"advantages": torch.randn(13, device=DEVICE)}
+        one, other = (fusedlogp.TokenLoss("-advantages * logp - scale * entropy", ("advantages",), {"scale": scale}) for scale in (0.25, 0.5))
+        self.assertEqual(one.id, other.id)
+        self.assertEqual(({"scale": 0.25}, {"scale": 0.5}), (one.parameters, other.parameters))
+        value = lambda loss, **options: fusedlogp.policy_loss(hidden, weight, target, inputs, loss=loss, **options)
+        self.assertFalse(torch.equal(value(one), value(other)))
+        self.assertTrue(torch.equal(value(one), value(other, parameters={"scale": 0.25})))
+        for i in range(1000):  # as a schedule makes them
+            fusedlogp.TokenLoss("-advantages * logp - scale * entropy", ("advantages",), {"scale": 1e-3 * i})
+
+    def test_too_many_losses(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual("done\n", self.run_program(TOO_MANY, folder=folder))
 
     def test_a_number_of_losses_does_not_grow_with_refused_ones(self):
         for i in range(300):
