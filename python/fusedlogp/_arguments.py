@@ -128,12 +128,12 @@ def check_reduction(reduction: Any) -> int:
     return REDUCTIONS[check_choice("reduction", reduction, REDUCTIONS, "'mean', 'sum' or 'none'")]
 
 
-def row_values(name: str, value: Any, like: Tensor, *shapes: Any) -> Tensor:
-    """value, which has a number for each row in one of the shapes, as contiguous fp32 [N]. It must not require a gradient."""
+def row_values(name: str, value: Any, like: Tensor, *shapes: Any, integers: bool = False) -> Tensor:
+    """value, which has a number for each row in one of the shapes, as fp32. It must not require a gradient. integers: whether it may have integers."""
     check_constant(name, check_tensor(name, value))
     check_same_device(name, value, like)
-    if not (value.dtype.is_floating_point or value.dtype == torch.bool):
-        raise wrong(TypeError, f"{name}'s dtype", value.dtype, "a floating dtype or torch.bool")
+    if value.dtype.is_complex or not (value.dtype.is_floating_point or value.dtype == torch.bool or integers):
+        raise wrong(TypeError, f"{name}'s dtype", value.dtype, f"a floating dtype{', a dtype of integers' if integers else ''} or torch.bool")
     check_shape(name, value, *shapes)
     return value.detach().to(torch.float32)
 
@@ -210,9 +210,15 @@ class Rows(NamedTuple):
         """With shift a value for each result becomes one for each row: the last position's has no part in anything."""
         return torch.nn.functional.pad(value, (0, 1), value=padding) if self.shifted and value.shape == self.shape else value
 
-    def values(self, name: str, value: Any, padding: float = 0.0) -> Tensor:
-        """A number for each row, or with shift for each result, as contiguous fp32 [N]; no derivatives by it."""
-        value = row_values(name, value, self.hidden, self.full_shape(), *((tuple(self.shape),) if self.shifted else ()))
+    def values(self, name: str, value: Any, padding: float = 0.0, integers: bool = False, of_sequences: bool = False) -> Tensor:
+        """A number for each row, or with shift for each result, as contiguous fp32 [N]; no derivatives by it. integers: as for row_values. of_sequences:
+        a number for each sequence of rows, [..., 1] where the rows are [..., T], is taken too."""
+        full = self.full_shape()
+        of_each = (*full[:-1], 1) if of_sequences and len(full) > 1 else full
+        shapes = [full, *([tuple(self.shape)] if self.shifted else []), *([] if of_each is full else [of_each])]
+        value = row_values(name, value, self.hidden, *shapes, integers=integers)
+        if value.shape == of_each:
+            value = value.expand(full)
         return self.padded(value, padding).reshape(-1).contiguous()
 
     def results(self, value: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ def _class_weight(weight: Any, rows: arguments.Rows, classes: Optional[int]) -> 
 
 
 def _token_weight(token_weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
-    return None if token_weight is None else rows.values("token_weight", token_weight)
+    return None if token_weight is None else rows.values("token_weight", token_weight, integers=True)
 
 
 def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout: str, rows: arguments.Rows) -> Tensor:
@@ -367,7 +367,7 @@ def _check_token_loss(loss: Any, inputs: Any, parameters: Any, outputs: Any) -> 
 
 def _token_inputs(chosen: TokenLoss, inputs: Mapping[str, Tensor], rows: arguments.Rows) -> list[Tensor]:
     chosen.check_inputs(inputs)
-    return [rows.values(f"inputs[{name!r}]", inputs[name]) for name in chosen.inputs]
+    return [rows.values(f"inputs[{name!r}]", inputs[name], of_sequences=True) for name in chosen.inputs]
 
 
 @overload
@@ -412,7 +412,8 @@ def policy_loss(
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, memory_budget, weight_layout, shift, exact, ignore_index,
             reduction, token_weight, process_group: as for linear_cross_entropy. For a mean over tokens, use "mean" with a mask as token_weight; for a mean
             over sequences, use "sum" with token_weight = mask / (tokens of the sequence) / (sequences).
-        inputs: the arrays that the loss takes, by name: "advantages", "old_logp" and so on, each [...] in a floating dtype. They get no gradients.
+        inputs: the arrays that the loss takes, by name: "advantages", "old_logp" and so on, each in a floating dtype and [...], or for target [..., T] also
+            [..., 1], a value for each sequence. They get no gradients.
         loss: "reinforce", "ppo", "dapo", "grpo" (which adds its divergence if "reference_logp" is among inputs), "gspo_token", or a TokenLoss of your own.
         parameters: values for the loss's numbers (clip_low, clip_high, kl_scale) in place of their defaults.
         outputs: names of "logp", "lse" and "entropy", which are returned besides the loss, without derivatives.

@@ -47,8 +47,8 @@ def tensor(name, shape, wanted, dtypes=(torch.float64, torch.int64)):
         yield lambda other=other: ones(*other), ValueError, f"{name}'s shape", str(other), wanted
 
 
-def row_values(name):
-    for case in tensor(name, (ROWS,), f"({ROWS},)", dtypes=(torch.int64, torch.complex64)):
+def row_values(name, dtypes=(torch.int64, torch.complex64)):
+    for case in tensor(name, (ROWS,), f"({ROWS},)", dtypes=dtypes):
         yield case[:-1] if "dtype" in case[2] else case
     yield lambda: ones(ROWS, requires_grad=True), NotImplementedError, name, "gradient"
 
@@ -120,7 +120,7 @@ CROSS_ENTROPY = {
     "label_smoothing": number("label_smoothing", -0.1, 1.1),
     "options": [("fast", TypeError, "options", "str")],
     "z_loss": number("z_loss", math.inf, -math.inf),
-    "token_weight": list(row_values("token_weight")),
+    "token_weight": list(row_values("token_weight", (torch.complex64,))),
     "accumulate_into": [
         *tensor("accumulate_into", (VOCAB, COLUMNS), f"({VOCAB}, {COLUMNS})"),
         (lambda: ones(VOCAB, COLUMNS, requires_grad=True), ValueError, "accumulate_into", "requires a gradient", "a buffer"),
@@ -157,7 +157,7 @@ POLICY = {
         *(({"clip_low": value}, *rest) for value, *rest in number("parameters['clip_low']", math.inf)),
     ],
     "reduction": REDUCTION,
-    "token_weight": list(row_values("token_weight")),
+    "token_weight": list(row_values("token_weight", (torch.complex64,))),
     "outputs": [
         ("logp", TypeError, "outputs", "str", "a sequence"),
         (("argmax",), ValueError, "outputs", "'argmax'", "'entropy'"),

@@ -39,6 +39,30 @@ OPTIONS = [
 
 
 class LinearCrossEntropy(Case):
+    def test_masks_of_any_integers(self):
+        hidden, weight, _, target = draw()
+        mask = torch.arange(13, device=DEVICE) % 3
+        expected = fusedlogp.linear_cross_entropy(hidden, weight, target, token_weight=mask.float())
+        for dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
+            self.assertTrue(torch.equal(fusedlogp.linear_cross_entropy(hidden, weight, target, token_weight=mask.to(dtype)), expected), dtype)
+        expected = fusedlogp.linear_cross_entropy(hidden, weight, target, token_weight=(mask > 0).float())
+        self.assertTrue(torch.equal(fusedlogp.linear_cross_entropy(hidden, weight, target, token_weight=mask > 0), expected))
+
+    def test_a_policys_inputs_of_each_sequence(self):
+        hidden, weight, _, target = draw(rows=12)
+        hidden, target = hidden.view(3, 4, -1), target.view(3, 4)
+        each, old = torch.randn(3, 1, device=DEVICE), torch.randn(3, 4, device=DEVICE) - 4
+        for shift in (False, True):
+            call = lambda advantages, shift=shift: fusedlogp.policy_loss(
+                hidden, weight, target, {"advantages": advantages, "old_logp": old}, loss="ppo", shift=shift
+            )
+            self.assertTrue(torch.equal(call(each), call(each.expand(3, 4))))
+        two = lambda advantages: fusedlogp.policy_loss(hidden[:, :2], weight, target[:, :2], {"advantages": advantages}, loss="reinforce", shift=True)
+        self.assertTrue(torch.equal(two(each), two(each.expand(3, 2))))
+        for shape in ((1, 4), (3,), (3, 1, 1), (4, 1)):
+            with self.assertRaisesRegex(ValueError, r"inputs\['advantages'\]'s shape.*wanted \(3, 4\) or \(3, 1\)"):
+                fusedlogp.policy_loss(hidden, weight, target, {"advantages": torch.ones(shape, device=DEVICE)}, loss="reinforce")
+
     def compare(self, dtype, layout, bias, reduction, options):
         hidden, weight, offset, target = draw(dtype=dtype, bias=bias)
         x, w, b = double(hidden), double(weight), double(offset)
