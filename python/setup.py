@@ -12,6 +12,7 @@ from pathlib import Path
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
+from setuptools.command.editable_wheel import editable_wheel
 
 try:
     from setuptools.command.bdist_wheel import bdist_wheel
@@ -65,6 +66,14 @@ class BuildWithLibrary(build_py):
         shutil.copy(library(), target)
 
 
+class EditableWithLibrary(editable_wheel):
+    """`pip install -e`: the package stays where its sources are, and the library is copied beside them, where git ignores it."""
+
+    def run(self):
+        shutil.copy(library(), HERE / "fusedlogp" / NAME)
+        super().run()
+
+
 class OneWheel(bdist_wheel):
     """The wheel's tag is py3-none, because no part of the package depends on Python's ABI or on torch's."""
 
@@ -77,4 +86,4 @@ class WithLibrary(Distribution):
         return True
 
 
-setup(version=version(), distclass=WithLibrary, cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": OneWheel})
+setup(version=version(), distclass=WithLibrary, cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": OneWheel, "editable_wheel": EditableWithLibrary})

@@ -74,7 +74,17 @@ def _register() -> tuple[str, str]:
     return "ctypes", why
 
 
-library = ctypes.CDLL(str(_path()), mode=ctypes.RTLD_LOCAL)
+def _load() -> ctypes.CDLL:
+    path = _path()
+    try:
+        return ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
+    except OSError as error:
+        raise ImportError(
+            f"fusedlogp: {path} does not load ({error}); `pip install ./python` builds one for this machine, and FUSEDLOGP_TORCH_LIBRARY names another one"
+        ) from error
+
+
+library = _load()
 library.flp_version.restype = ctypes.c_char_p
 library.flp_error_message.restype = ctypes.c_char_p
 library.flp_torch_schema.restype = ctypes.c_char_p

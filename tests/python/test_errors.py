@@ -1,7 +1,10 @@
 """What is not acceptable names the argument, what it got and what it wanted."""
 
 import fractions
+import os
+import tempfile
 import unittest
+from unittest import mock
 
 import torch
 from support import DEVICE, Case, draw
@@ -94,6 +97,11 @@ class Errors(Case):
         self.refused(ValueError, "loss", "'best'", call=call, inputs={}, loss="best")
         inputs = {"advantages": advantages, "old_logp": advantages}
         self.refused(ValueError, "parameters", "'clip'", "clip_low", call=call, inputs=inputs, parameters={"clip": 1.0})
+
+    def test_a_library_that_does_not_load(self):
+        with tempfile.NamedTemporaryFile(suffix=".so") as file, mock.patch.dict(os.environ, FUSEDLOGP_TORCH_LIBRARY=file.name):
+            with self.assertRaisesRegex(ImportError, f"{file.name} does not load .*pip install ./python"):
+                fusedlogp._library._load()
 
     def test_operators_look_at_what_they_get(self):
         ops = torch.ops.fusedlogp

@@ -41,4 +41,17 @@ version=$(sed -n 's/^AC_INIT(\[fusedlogp\], \[\([0-9.]*\)\].*/\1/p' "$source/con
 cd "$work" || exit 1
 check_runs "a loss and its gradients, where nothing else of the project is" \
     env -u FUSEDLOGP_TORCH_LIBRARY PYTHONPATH="$work/site" "$python" "$work/use.py" "$work/site" "$version"
+# pip install -e: the package stays in its sources, and the library lies beside it.
+mkdir "$work/source" && cp -RL "$source/python" "$source/configure.ac" "$work/source" && chmod -R u+w "$work/source"
+rm -f "$work"/source/python/fusedlogp/*.so
+check_runs "an editable one is installed" env FUSEDLOGP_TORCH_LIBRARY="$build/python/libfusedlogp_torch.so" \
+    "$python" -m pip install -q --no-deps --no-index --no-build-isolation --prefix "$work/prefix" -e "$work/source/python"
+cat >"$work/use_editable.py" <<'END'
+import glob, runpy, site, sys
+site.addsitedir(glob.glob(sys.argv[1] + "/lib*/python*/site-packages")[0])
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0])
+END
+check_runs "and gives a loss and its gradients" \
+    env -u FUSEDLOGP_TORCH_LIBRARY -u PYTHONPATH "$python" "$work/use_editable.py" "$work/prefix" "$work/use.py" "$work/source/python" "$version"
 finish
