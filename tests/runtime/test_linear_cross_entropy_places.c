@@ -1,4 +1,5 @@
-/* Where linear_cross_entropy keeps its rows and saved exponentials until they are read: in grad_weight, in grad_hidden and in the workspace. Each launch is
+/* Where linear_cross_entropy and linear_logp's backward keep rows and saved exponentials until they are read: in grad_weight, in grad_hidden and in the
+ * workspace. Each launch is
  * followed at the sizes of real models, of which no byte is there: what it reads must be what an earlier launch wrote there last, and it must not write over what
  * it reads itself. */
 #include <stdio.h>
@@ -97,6 +98,9 @@ static void assert_apart(const place *read, const place *written)
 enum { FACTOR_OF_ROWS = 4 /* a plan is for so many times D rows */ };
 
 static flp_context *context;
+/* The operation that runs: of linear_logp_backward, problem and args have what it takes. */
+typedef enum { LOSS_AND_GRADIENTS, BACKWARD_ALONE, FORWARD_AND_BACKWARD } operation;
+static operation running;
 static flp_linear_cross_entropy_problem problem;
 static flp_linear_cross_entropy_args args;
 static int followed; /* launches whose places were followed, since the call began */
@@ -106,7 +110,7 @@ static void *address_of(int number)
 {
     return (void *)((uintptr_t)(number + 1) << 44);
 }
-enum { HIDDEN = 0, WEIGHT, BIAS, TARGET, LOSS, GRAD_HIDDEN, GRAD_WEIGHT, GRAD_BIAS, WORKSPACE };
+enum { HIDDEN = 0, WEIGHT, BIAS, TARGET, LOSS, STATISTICS, GRAD_HIDDEN, GRAD_WEIGHT, GRAD_BIAS, WORKSPACE };
 
 static place matrix(const void *data, int64_t rows, int64_t columns, int64_t stride, kind holds)
 {
@@ -148,8 +152,7 @@ static int64_t columns_of_tile(const char *kernel)
 {
     const char *width = strstr(kernel, "_bv");
 
-    assert_non_null(width);
-    return strtoll(width + strlen("_bv"), NULL, 10);
+    return width ? strtoll(width + strlen("_bv"), NULL, 10) : 128; /* a portable kernel's */
 }
 
 /* The forward, or blocks of exponentials that are computed again. */
@@ -225,22 +228,57 @@ static void follow_hidden_product(const flp_matrix_product_params *params)
 
 static void follow(const fake_launch *launch)
 {
+    const void *params = launch->parameters[strstr(launch->kernel, "_sm_90a") && !strstr(launch->kernel, "backward_gather") ? 3 : 0]; /* behind three maps */
+
     snprintf(launched, sizeof(launched), "%s (launch %d) with %lld rows of D %lld, V %lld, grad_weight %s", launch->kernel, fake_driver.launches,
              (long long)args.rows, (long long)problem.backward.forward.hidden, (long long)problem.backward.forward.vocab,
              problem.backward.grad_weight == FLP_F32 ? "f32" : "bf16");
     if (strstr(launch->kernel, "backward_gather")) {
-        follow_gather(launch->parameters[0]);
+        follow_gather(params);
     } else if (strstr(launch->kernel, "save_exp")) {
-        follow_save_exp(launch->kernel, launch->parameters[3]); /* behind three maps */
+        follow_save_exp(launch->kernel, params);
     } else if (strstr(launch->kernel, "grad_logits")) {
-        follow_derivatives(launch->parameters[3]);
+        follow_derivatives(params);
     } else if (strstr(launch->kernel, "matrix_product")) {
         if (strstr(launch->kernel, "targets_in_rows"))
-            follow_weight_product(launch->parameters[3]);
+            follow_weight_product(params);
         else
-            follow_hidden_product(launch->parameters[3]);
+            follow_hidden_product(params);
         followed++;
     }
+}
+
+static void execute_backward(flp_plan *plan)
+{
+    const flp_linear_logp_args forward = {
+        .rows = args.rows,
+        .hidden = args.hidden,
+        .weight = args.weight,
+        .bias = args.bias,
+        .target = args.target,
+        .logp = address_of(LOSS),
+        .lse = address_of(STATISTICS),
+        .workspace = args.workspace,
+        .workspace_bytes = args.workspace_bytes,
+    };
+    const flp_linear_logp_backward_args backward = {
+        .rows = args.rows,
+        .hidden = args.hidden,
+        .weight = args.weight,
+        .bias = args.bias,
+        .target = args.target,
+        .lse = address_of(STATISTICS),
+        .g_logp = address_of(LOSS),
+        .grad_hidden = args.grad_hidden,
+        .grad_weight = args.grad_weight,
+        .grad_bias = args.grad_bias,
+        .workspace = args.workspace,
+        .workspace_bytes = args.workspace_bytes,
+    };
+
+    if (running == FORWARD_AND_BACKWARD)
+        assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &backward));
 }
 
 static void run(flp_plan *plan, int64_t rows)
@@ -251,8 +289,11 @@ static void run(flp_plan *plan, int64_t rows)
     args.rows = rows;
     place_count = followed = 0;
     fake_driver.launches = 0;
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    assert_true(followed >= 3);
+    if (running == LOSS_AND_GRADIENTS)
+        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    else
+        execute_backward(plan);
+    assert_true(followed >= 2);
     snprintf(launched, sizeof(launched), "the caller, after %lld rows,", (long long)rows);
     if (args.grad_weight)
         read_place(all);
@@ -261,8 +302,13 @@ static void run(flp_plan *plan, int64_t rows)
 /* 0: the budget is too small. */
 static int create_plan(flp_plan **plan)
 {
-    const flp_status status = flp_linear_cross_entropy_plan_create(context, &problem, plan);
+    flp_status status;
 
+    problem.backward.with_forward = running == FORWARD_AND_BACKWARD;
+    if (running == LOSS_AND_GRADIENTS)
+        status = flp_linear_cross_entropy_plan_create(context, &problem, plan);
+    else
+        status = flp_linear_logp_backward_plan_create(context, &problem.backward, plan);
     args.grad_weight = problem.backward.grad_weight == FLP_NONE ? NULL : address_of(GRAD_WEIGHT);
     args.grad_hidden = problem.backward.grad_hidden == FLP_NONE ? NULL : address_of(GRAD_HIDDEN);
     args.bias = problem.backward.grad_bias == FLP_NONE ? NULL : address_of(BIAS);
@@ -325,7 +371,7 @@ static void it_is_so_for_any_sizes_gradients_and_budgets(void **state)
     int plans = 0;
 
     (void)state;
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < 1000; i++) {
         flp_plan *plan;
 
         problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16,
@@ -337,7 +383,9 @@ static void it_is_so_for_any_sizes_gradients_and_budgets(void **state)
                                                                     .grad_weight = dtypes[draw(5)],
                                                                     .grad_bias = draw(4) ? FLP_NONE : FLP_F32,
                                                                     .memory_budget = draw(3) ? 0 : INT64_C(1) << (16 + draw(18)) } };
+        running = (operation)draw(3);
         problem.backward.forward.bias_dtype = problem.backward.grad_bias;
+        problem.backward.forward.backend = draw(4) ? FLP_BACKEND_SM90A : FLP_BACKEND_PORTABLE;
         if (problem.backward.grad_hidden == FLP_NONE && problem.backward.grad_weight == FLP_NONE)
             problem.backward.grad_weight = FLP_BF16;
         if (!create_plan(&plan))
@@ -347,7 +395,7 @@ static void it_is_so_for_any_sizes_gradients_and_budgets(void **state)
             run(plan, rows);
         flp_plan_destroy(plan);
     }
-    assert_true(plans > 400);
+    assert_true(plans > 700);
 }
 
 static int start(void **state)
@@ -361,6 +409,7 @@ static int start(void **state)
         .loss = address_of(LOSS),
         .workspace = address_of(WORKSPACE),
     };
+    running = LOSS_AND_GRADIENTS;
     fake_driver.on_launch = follow;
     return 0;
 }
