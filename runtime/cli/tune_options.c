@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/tune.h"
 
 #define AT(field) offsetof(flp_tune_command, field)
@@ -80,6 +81,8 @@ static void finish(struct argp_state *state, void *options)
         argp_error(state, "--verify, --dry-run and --resume exclude each other");
     if (command->plot && (command->verify || command->dry_run))
         argp_error(state, "--plot is of a tuning: --verify and --dry-run exclude it");
+    if (command->plot && command->json && flp_output_file_is_standard_output(command->plot))
+        argp_error(state, "--plot: got '%s' with --json, wanted a file other than standard output, where the JSON goes", command->plot);
     if (command->verify && command->numerics)
         argp_error(state, "--verify and --numerics exclude each other");
     if (command->probe && command->budget_seconds == 0)

@@ -58,6 +58,8 @@ done
 check_fails "a temperature with a tail" 2 "--temperature: got '1x'" fusedlogp score $some --temperature 1x
 check_fails "a softcap that is not finite" 2 "--softcap: got 'inf'" fusedlogp score $some --softcap inf
 check_fails "a softcap of 1e-38" 2 "--softcap: got '1e-38', wanted a number from 2^-126 to 2^126" fusedlogp score $some --softcap 1e-38
+check_fails "a plot and JSON on standard output" 2 "--plot: got '/dev/stdout' with --json, wanted a file other than standard output" \
+    fusedlogp tune --untuned --plot /dev/stdout --json
 check_fails "a budget that is not finite" 2 "--budget: got '1e400', wanted a finite number above 0" fusedlogp tune --probe --budget 1e400
 check_fails "a vocabulary of 0" 2 "--vocab: got '0'" fusedlogp score $some --vocab 0
 check_fails "a vocabulary beyond 31 bits" 2 "--vocab: got '2147483648'" fusedlogp score $some --vocab 2147483648
