@@ -177,8 +177,8 @@ static const struct {
     int divides;
 } scalings[] = { { "granite", 1 }, { "hyperclovax", 0 } };
 
-/* Multiplies *temperature, by which the logits are divided. */
-static flp_status read_scaling(const scopes *from, const char *model_type, double *temperature)
+/* Multiplies the temperature, by which the logits are divided. */
+static flp_status read_scaling(const scopes *from, flp_model_config *config)
 {
     static const char *const names[] = { "logits_scaling", NULL };
     double scaling = 1;
@@ -186,15 +186,12 @@ static flp_status read_scaling(const scopes *from, const char *model_type, doubl
     if (status != FLP_OK || scaling == 1)
         return status;
     for (size_t i = 0; i < sizeof scalings / sizeof scalings[0]; i++)
-        if (!*model_type || strncmp(model_type, scalings[i].prefix, strlen(scalings[i].prefix)) == 0) {
-            *temperature *= scalings[i].divides ? scaling : 1 / scaling;
+        if (!*config->model_type || strncmp(config->model_type, scalings[i].prefix, strlen(scalings[i].prefix)) == 0) {
+            config->temperature *= scalings[i].divides ? scaling : 1 / scaling;
             return FLP_OK;
         }
-    return flp_status_fail(
-        FLP_BAD_ARGUMENT,
-        "logits_scaling: got %g with model_type \"%s\", wanted a model_type that begins with \"granite\", which divides the logits by it, or "
-        "\"hyperclovax\", which multiplies them",
-        scaling, model_type);
+    config->unknown_scaling = scaling;
+    return FLP_OK;
 }
 
 /* Cohere and Falcon-H1 multiply the logits by a number, MiniCPM divides the hidden states by hidden_size over a number. */
@@ -206,7 +203,7 @@ static flp_status read_logits(const scopes *from, flp_model_config *config)
     double scale = 1, base_size = (double)config->hidden;
     flp_status status = read_positive(from, softcap, &config->softcap);
     if (status == FLP_OK)
-        status = read_scaling(from, config->model_type, &config->temperature);
+        status = read_scaling(from, config);
     if (status == FLP_OK)
         status = read_positive(from, factor, &scale);
     if (status == FLP_OK)

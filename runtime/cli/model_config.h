@@ -12,6 +12,7 @@ typedef struct {
     int64_t vocab, weight_rows;  /* V: the real vocabulary; the rows of the head's weight, which may be padded to more */
     flp_dtype dtype;             /* FLP_NONE: the file does not say */
     double softcap, temperature; /* as in flp_linear_logp_problem and _args; softcap 0: none; temperature 1: none */
+    double unknown_scaling;      /* logits_scaling, where it is not known what a model of this type does with it; temperature is without it. 0: none */
     int tied;                    /* 1: the head's weight is the embedding; 0: a tensor of its own; -1: the file does not say */
 } flp_model_config;
 

@@ -17,6 +17,12 @@ static flp_status apply(flp_score_options *options, const flp_model_head *head)
         options->vocab = config->vocab;
     if (options->softcap == 0)
         options->softcap = config->softcap;
+    if (config->unknown_scaling != 0)
+        return flp_status_fail(
+            FLP_BAD_ARGUMENT,
+            "%s: logits_scaling: got %g with model_type \"%s\", wanted a model_type that begins with \"granite\", which divides the logits by "
+            "it, or \"hyperclovax\", which multiplies them",
+            options->model, config->unknown_scaling, config->model_type);
     /* The library applies the softcap before it divides by the temperature; a model that scales its logits applies the softcap after the scaling. */
     if (config->temperature != 1 && options->softcap > 0)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: logits that are scaled (by %g) before a softcap (of %g) are not computed here", options->model,

@@ -75,6 +75,9 @@ model integers "{$sizes}" integers.safetensors
 check_refused "a weight of integers" 4 "--model: got i8 [101, 24], wanted bf16, fp16 or fp32" integers
 model scaled "{$sizes, \"logits_scaling\": 4.0, \"final_logit_softcapping\": 2.0}" tied.safetensors
 check_refused "scaled and capped logits" 4 "--model: scaled: logits that are scaled (by 0.25) before a softcap (of 2) are not computed here" scaled
+model unknown "{$sizes, \"model_type\": \"new\", \"logits_scaling\": 4.0, \"tie_word_embeddings\": true}" tied.safetensors
+check_refused "a scale of which it is not known what it does" 4 "--model: unknown: logits_scaling: got 4 with model_type \"new\", wanted a model_type" unknown
+check "... and on which no kernel depends" "$(fusedlogp_gen --list --arch sm_90a --model unknown --dtype bf16 --quiet 2>&1 | grep -q linear_logp || echo none)"
 model minute "{$sizes, \"logits_scaling\": 1e-15, \"tie_word_embeddings\": true}" tied.safetensors
 check_refused "a scale that leaves the bounds of a temperature" 4 "--model: minute: its scale of the logits and --temperature divide them by 1e-25, wanted 2^-64" \
     minute --temperature 1e-10

@@ -100,15 +100,18 @@ static void whether_a_scaling_divides_depends_on_the_family(void **state)
         const char *model_type;
         double temperature;
     } cases[] = { { "granite", 8 }, { "granitemoehybrid", 8 }, { "hyperclovax", 0.125 } };
+    flp_model_config config;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[128];
         snprintf(text, sizeof text, "{\"model_type\": \"%s\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 8}", cases[i].model_type);
         assert_true(parsed(text).temperature == cases[i].temperature);
     }
-    assert_refused("{\"model_type\": \"new\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 8}",
-                   "logits_scaling: got 8 with model_type \"new\", wanted a model_type that begins with \"granite\"");
-    assert_true(parsed("{\"model_type\": \"new\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 1}").temperature == 1);
+    /* What another type does with it is not known. */
+    config = parsed("{\"model_type\": \"new\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 8}");
+    assert_true(config.temperature == 1 && config.unknown_scaling == 8);
+    config = parsed("{\"model_type\": \"new\", \"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 1}");
+    assert_true(config.temperature == 1 && config.unknown_scaling == 0);
     /* The inner object's type counts. */
     assert_true(parsed("{\"model_type\": \"x_vl\", \"text_config\": {\"model_type\": \"hyperclovax\", \"hidden_size\": 8, \"vocab_size\": 9,"
                        "\"logits_scaling\": 8}}")
