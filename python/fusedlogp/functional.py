@@ -414,8 +414,9 @@ def policy_loss(
             over sequences, use "sum" with token_weight = mask / (tokens of the sequence) / (sequences).
         inputs: the arrays that the loss takes, by name: "advantages", "old_logp" and so on, each in a floating dtype and [...], or for target [..., T] also
             [..., 1], a value for each sequence. They get no gradients.
-        loss: "reinforce", "ppo", "dapo", "grpo" (which adds its divergence if "reference_logp" is among inputs), "gspo_token", or a TokenLoss of your own.
-        parameters: values for the loss's numbers (clip_low, clip_high, kl_scale) in place of their defaults.
+        loss: "reinforce", "ppo", "dapo", "grpo" (which adds its divergence if "reference_logp" is among inputs), "dual_clip", "cispo", "gspo_token", or a
+            TokenLoss of your own.
+        parameters: values for the loss's numbers (clip_low, clip_high, clip_dual, kl_scale) in place of their defaults.
         outputs: names of "logp", "lse" and "entropy", which are returned besides the loss, without derivatives.
 
     Returns:

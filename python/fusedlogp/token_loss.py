@@ -145,6 +145,13 @@ _SAMPLED = ("advantages", "old_logp")
 _GSPO_TOKEN = """\
 local ratio = exp(sequence_log_ratio + logp - detach(logp))
 return -min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages)"""
+# MiniMax-M1's: every token keeps its derivative, times a ratio that is clipped and has none (arXiv:2506.13585).
+_CISPO = "-detach(clamp(exp(logp - old_logp), 1 - clip_low, 1 + clip_high)) * advantages * logp"
+# PPO's, in which a negative advantage counts at most clip_dual times (arXiv:1912.09729), however large the ratio.
+_DUAL_CLIP = """\
+local ratio = exp(logp - old_logp)
+local clipped = -min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages)
+return where(less(advantages, 0), min(clipped, -clip_dual * advantages), clipped)"""
 # All of them are made at import: Dynamo cannot trace how.
 _READY = {
     short: TokenLoss._ready_made(short, *definition)
@@ -154,6 +161,8 @@ _READY = {
         "dapo": ("policy_gradient", "", _SAMPLED, {**_CLIPPED, "clip_high": 0.28}),
         "grpo": ("policy_gradient", "", _SAMPLED, _CLIPPED),
         "grpo_kl": ("policy_gradient_kl", "", (*_SAMPLED, "reference_logp"), {**_CLIPPED, "kl_scale": 0.05}),
+        "dual_clip": (None, _DUAL_CLIP, _SAMPLED, {**_CLIPPED, "clip_dual": 3.0}),
+        "cispo": (None, _CISPO, _SAMPLED, {"clip_low": 1.0, "clip_high": 4.0}),
         "gspo_token": (None, _GSPO_TOKEN, ("advantages", "sequence_log_ratio"), {"clip_low": 3e-4, "clip_high": 4e-4}),
     }.items()
 }
@@ -165,6 +174,6 @@ def _of_name(short: str) -> TokenLoss:
 
 def ready_made(name: str, inputs: Mapping[str, Any]) -> TokenLoss:
     """The ready-made token loss of a name; for "grpo" with a reference_logp among inputs, the one with a divergence."""
-    if name not in ("reinforce", "ppo", "dapo", "grpo", "gspo_token"):
-        raise ValueError(f"loss: got {name!r}, wanted 'reinforce', 'ppo', 'dapo', 'grpo', 'gspo_token' or a fusedlogp.TokenLoss")
+    if name not in ("reinforce", "ppo", "dapo", "grpo", "dual_clip", "cispo", "gspo_token"):
+        raise ValueError(f"loss: got {name!r}, wanted 'reinforce', 'ppo', 'dapo', 'grpo', 'dual_clip', 'cispo', 'gspo_token' or a fusedlogp.TokenLoss")
     return _READY["grpo_kl" if name == "grpo" and "reference_logp" in inputs else name]

@@ -214,6 +214,32 @@ class PolicyLoss(Case):
 
             self.compare(loss, ("advantages", "old_logp"), expression)
 
+    def test_clipped_twice(self):
+        for dual in (3.0, 1.5):
+
+            def expression(logp, entropy, advantages, old_logp, dual=dual):
+                ratio = torch.exp(logp - old_logp)
+                clipped = -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages)
+                return torch.where(advantages < 0, torch.minimum(clipped, -dual * advantages), clipped)
+
+            self.compare("dual_clip", ("advantages", "old_logp"), expression, parameters={"clip_dual": dual})
+
+    def test_clipped_weights(self):
+        def expression(logp, entropy, advantages, old_logp):
+            return -torch.exp(logp - old_logp).clamp(0.5, 1.5).detach() * advantages * logp
+
+        self.compare("cispo", ("advantages", "old_logp"), expression, parameters={"clip_low": 0.5, "clip_high": 0.5})
+
+    def test_a_ratio_beyond_fp32_is_clipped(self):
+        hidden, weight, _, target = draw(dtype=torch.float32, ignored=False)
+        inputs = {"advantages": torch.full(target.shape, -1.0, device=DEVICE), "old_logp": torch.full(target.shape, -1000.0, device=DEVICE)}
+        loss = fusedlogp.policy_loss(hidden, weight, target, inputs, loss="dual_clip", reduction="none")
+        self.assertTrue(torch.equal(loss, torch.full_like(loss, 3.0)))
+        loss.sum().backward()
+        self.assertEqual(float(hidden.grad.abs().max() + weight.grad.abs().max()), 0.0)
+        loss, logp = fusedlogp.policy_loss(hidden, weight, target, inputs, loss="cispo", outputs=("logp",), reduction="none")
+        torch.testing.assert_close(loss, 5 * logp)
+
     def test_with_a_reference_model(self):
         def expression(logp, entropy, advantages, old_logp, reference_logp):
             ratio = torch.exp(logp - old_logp)

@@ -15,7 +15,7 @@ from fusedlogp.token_loss import ready_made
 OWN = ("-advantages * logp - scale * entropy", ("advantages",), {"scale": 0.01})
 # (name, the arrays of its own beside advantages)
 READY_MADE = (("reinforce", ()), ("ppo", ("old_logp",)), ("dapo", ("old_logp",)), ("grpo", ("old_logp",)), ("grpo", ("old_logp", "reference_logp")),
-              ("gspo_token", ("sequence_log_ratio",)))  # fmt: skip
+              ("dual_clip", ("old_logp",)), ("cispo", ("old_logp",)), ("gspo_token", ("sequence_log_ratio",)))  # fmt: skip
 STATISTICS = "logp, lse, entropy, uniform, class_weight"
 FUNCTIONS = ("exp", "log", "min", "max", "abs", "clamp", "where", "less", "detach")
 # (what is wrong, with what inputs and parameters, words of the error)
