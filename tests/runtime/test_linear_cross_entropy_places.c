@@ -1,7 +1,7 @@
 /* Where linear_cross_entropy and linear_logp's backward keep rows and saved exponentials until they are read: in grad_weight, in grad_hidden and in the
  * workspace. Each launch is
  * followed at the sizes of real models, of which no byte is there: what it reads must be what an earlier launch wrote there last, and it must not write over what
- * it reads itself. */
+ * it reads itself. A launch that begins beside others must not read what these write; nor, if it does not wait for them before it writes, write what they use. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,9 +44,50 @@ static void add_place(place added)
         places[place_count++] = added;
 }
 
+/* ---- launches beside one another ---- */
+
+/* When a launch waits for those before it (params/matrix_product.h). */
+typedef enum { BEFORE_ALL, AT_THE_END, BEFORE_STORE } waits;
+static waits waiting; /* the launch that is followed */
+
+/* What the launches use that the one that is followed may run beside: those from the last one on that waited before all. Then what it uses itself. */
+typedef struct {
+    place at;
+    int writes;
+} use;
+enum { MOST_USES = 1024 };
+static use uses[MOST_USES];
+static int use_count, others_count;
+
+static int are_apart(const place *one, const place *other)
+{
+    return one->end <= other->begin || other->end <= one->begin;
+}
+
+static void begin_launch(waits when)
+{
+    waiting = when;
+    if (when == BEFORE_ALL)
+        use_count = 0;
+    others_count = use_count;
+}
+
+static void note_use(const place *at, int writes)
+{
+    for (int i = 0; i < others_count; i++)
+        if ((writes ? waiting == AT_THE_END : uses[i].writes) && !are_apart(at, &uses[i].at))
+            fail_msg("%s %s %s that a launch beside it %s", launched, writes ? "writes" : "reads", kind_names[uses[i].at.holds],
+                     uses[i].writes ? "writes" : "reads");
+    assert_true(use_count < MOST_USES);
+    uses[use_count++] = (use){ *at, writes };
+}
+
+/* ---- reading and writing ---- */
+
 /* What was there before is gone. */
 static void write_place(place written)
 {
+    note_use(&written, 1);
     for (int i = place_count - 1; i >= 0; i--) {
         const place old = places[i];
         place before = old, behind = old;
@@ -73,6 +114,7 @@ static const place *find_place(uintptr_t at)
 /* Asserts that all of a place holds what is read there. */
 static void read_place(place read)
 {
+    note_use(&read, 0);
     for (uintptr_t at = read.begin; at < read.end;) {
         const place *found = find_place(at);
 
@@ -89,7 +131,7 @@ static void read_place(place read)
 
 static void assert_apart(const place *read, const place *written)
 {
-    if (read->begin < written->end && written->begin < read->end)
+    if (!are_apart(read, written))
         fail_msg("%s writes %s over the %s that it reads", launched, kind_names[written->holds], kind_names[read->holds]);
 }
 
@@ -223,7 +265,21 @@ static void follow_hidden_product(const flp_matrix_product_params *params)
 
         assert_apart(&terms, &to);
         write_place(to);
+    } else {
+        const uintptr_t out = (uintptr_t)params->out;
+        const place sums = { out, out + (uintptr_t)(params->rows * params->out_stride) * sizeof(float), OF_HIDDEN, 0, 0 };
+
+        note_use(&sums, 1);
     }
+}
+
+static waits waits_of(const char *kernel, const void *params)
+{
+    if (strstr(kernel, "grad_logits"))
+        return ((const flp_grad_logits_params *)params)->pdl_wait_in_epilogue ? BEFORE_STORE : BEFORE_ALL;
+    if (!strstr(kernel, "matrix_product") || ((const flp_matrix_product_params *)params)->pdl_wait_in_epilogue == 0)
+        return BEFORE_ALL;
+    return ((const flp_matrix_product_params *)params)->pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE ? BEFORE_STORE : AT_THE_END;
 }
 
 static void follow(const fake_launch *launch)
@@ -233,6 +289,7 @@ static void follow(const fake_launch *launch)
     snprintf(launched, sizeof(launched), "%s (launch %d) with %lld rows of D %lld, V %lld, grad_weight %s", launch->kernel, fake_driver.launches,
              (long long)args.rows, (long long)problem.backward.forward.hidden, (long long)problem.backward.forward.vocab,
              problem.backward.grad_weight == FLP_F32 ? "f32" : "bf16");
+    begin_launch(launch->dependent_launch ? waits_of(launch->kernel, params) : BEFORE_ALL);
     if (strstr(launch->kernel, "backward_gather")) {
         follow_gather(params);
     } else if (strstr(launch->kernel, "save_exp")) {
@@ -287,7 +344,7 @@ static void run(flp_plan *plan, int64_t rows)
     const place all = { (uintptr_t)args.grad_weight, (uintptr_t)args.grad_weight + (uintptr_t)bytes, GRADIENT, 0, 0 };
 
     args.rows = rows;
-    place_count = followed = 0;
+    place_count = use_count = followed = 0;
     fake_driver.launches = 0;
     if (running == LOSS_AND_GRADIENTS)
         assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
@@ -295,6 +352,7 @@ static void run(flp_plan *plan, int64_t rows)
         execute_backward(plan);
     assert_true(followed >= 2);
     snprintf(launched, sizeof(launched), "the caller, after %lld rows,", (long long)rows);
+    begin_launch(BEFORE_ALL);
     if (args.grad_weight)
         read_place(all);
 }
