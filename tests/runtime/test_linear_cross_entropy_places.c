@@ -284,7 +284,9 @@ static waits waits_of(const char *kernel, const void *params)
 
 static void follow(const fake_launch *launch)
 {
-    const void *params = launch->parameters[strstr(launch->kernel, "_sm_90a") && !strstr(launch->kernel, "backward_gather") ? 3 : 0]; /* behind three maps */
+    const int has_maps = strstr(launch->kernel, "_sm_90a") &&
+                         (strstr(launch->kernel, "save_exp") || strstr(launch->kernel, "grad_logits") || strstr(launch->kernel, "matrix_product"));
+    const void *params = launch->parameters[has_maps ? 3 : 0]; /* behind three maps */
 
     snprintf(launched, sizeof(launched), "%s (launch %d) with %lld rows of D %lld, V %lld, grad_weight %s", launch->kernel, fake_driver.launches,
              (long long)args.rows, (long long)problem.backward.forward.hidden, (long long)problem.backward.forward.vocab,
