@@ -209,24 +209,27 @@ static flp_status token_loss_add(const token_loss *given, const char *inputs, co
     return FLP_OK;
 }
 
-int flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check)
+/* With the lock held. */
+static int token_loss_make(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check)
 {
-    token_loss made = { .loss.name = name, .id = id };
-    int status = FLP_OK;
+    const token_loss made = { .loss.name = name, .id = id, .defined[0] = definition && check };
+    flp_status status = FLP_OK;
 
-    pthread_mutex_lock(&mutex);
     if (token_loss_of(id))
-        goto done;
-    if (token_loss_count == FLP_TORCH_TOKEN_LOSSES_MAX) {
-        status = FLP_TORCH_TOKEN_LOSSES_FULL;
-        goto done;
-    }
+        return FLP_OK;
+    if (token_loss_count == FLP_TORCH_TOKEN_LOSSES_MAX)
+        return FLP_TORCH_TOKEN_LOSSES_FULL;
     if (definition && check)
         status = token_loss_define(-1, name, definition);
-    made.defined[0] = definition && check;
-    if (status == FLP_OK)
-        status = token_loss_add(&made, inputs, parameters, definition);
-done:
+    return status == FLP_OK ? token_loss_add(&made, inputs, parameters, definition) : status;
+}
+
+int flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters, int check)
+{
+    int status;
+
+    pthread_mutex_lock(&mutex);
+    status = token_loss_make(id, name, definition, inputs, parameters, check);
     pthread_mutex_unlock(&mutex);
     return status;
 }

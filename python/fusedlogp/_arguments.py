@@ -230,7 +230,7 @@ class Rows(NamedTuple):
 
 def check_exact(exact: Any, rows: Rows) -> bool:
     if check_flag("exact", exact) and rows.hidden.dtype != torch.float32:
-        raise wrong(ValueError, "exact", f"True with {rows.hidden.dtype}", "False, or torch.float32, which autocast would cast")
+        raise wrong(ValueError, "exact", f"True with {rows.hidden.dtype}", "False, or inputs in torch.float32 outside of autocast")
     return exact
 
 

@@ -186,8 +186,8 @@ static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t rest, int6
     return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000) - (blocks + rest) * block_columns;
 }
 
-/* Where saved exponentials are to be stored in grad_weight: in blocks of least_columns to most_columns columns, as many as have room at `rows` rows, and besides
- * them the rows times their factors, at scaled_rows rows. saves_rest: the rest of the vocabulary is to have such blocks, too. */
+/* Where saved exponentials are to be stored in grad_weight: in blocks of least_columns to most_columns columns, as many as have room at `rows` rows, and
+ * besides them the rows times their factors, at scaled_rows rows. saves_rest: the rest of the vocabulary is to have such blocks, too. */
 typedef struct {
     int64_t least_columns, most_columns, rows, scaled_rows;
     int saves_rest;
