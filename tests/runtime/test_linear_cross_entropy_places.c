@@ -1,7 +1,6 @@
-/* Where linear_cross_entropy and linear_logp's backward keep rows and saved exponentials until they are read: in grad_weight, in grad_hidden and in the
- * workspace. Each launch is
- * followed at the sizes of real models, of which no byte is there: what it reads must be what an earlier launch wrote there last, and it must not write over what
- * it reads itself. A launch that begins beside others must not read what these write; nor, if it does not wait for them before it writes, write what they use. */
+/* Where linear_cross_entropy and linear_logp's backward keep rows, saved exponentials and grad_hidden's sums until they are read: in grad_weight, in grad_hidden
+ * and in the workspace. Each launch is followed at the sizes of real models, of which no byte is there: what it reads must be what an earlier launch wrote there
+ * last, and it must not write over what it reads itself. A launch that begins beside others must not read what these write; nor, if it does not wait for them before it writes, write what they use. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,11 +21,12 @@ typedef enum {
     EXPONENTIALS, /* saved ones, */
     DERIVATIVES,  /* or derivatives by the logits */
     GRADIENT,     /* of the weight, complete */
-    OF_HIDDEN     /* grad_hidden, as packed rows */
+    SUMS,         /* of grad_hidden's products */
+    OF_HIDDEN     /* grad_hidden, as packed rows or in the rows' places */
 } kind;
-static const char *const kind_names[] = { "rows", "scaled rows", "exponentials", "derivatives", "grad_weight", "grad_hidden" };
+static const char *const kind_names[] = { "rows", "scaled rows", "exponentials", "derivatives", "grad_weight", "grad_hidden's sums", "grad_hidden" };
 
-/* first, columns: of exponentials and derivatives, those of the vocabulary that are side by side here. */
+/* first, columns: of exponentials and derivatives, those of the vocabulary that are side by side here; of sums, those that are added up. */
 typedef struct {
     uintptr_t begin, end;
     kind holds;
@@ -112,9 +112,8 @@ static const place *find_place(uintptr_t at)
 }
 
 /* Asserts that all of a place holds what is read there. */
-static void read_place(place read)
+static void assert_holds(place read)
 {
-    note_use(&read, 0);
     for (uintptr_t at = read.begin; at < read.end;) {
         const place *found = find_place(at);
 
@@ -125,8 +124,16 @@ static void read_place(place read)
         if (!(found->first <= read.first && read.first + read.columns <= found->first + found->columns))
             fail_msg("%s reads %s from entry %lld on where there are those from %lld on", launched, kind_names[read.holds], (long long)read.first,
                      (long long)found->first);
+        if (read.holds == SUMS && found->columns != read.columns)
+            fail_msg("%s reads sums of %lld entries where there are those of %lld", launched, (long long)read.columns, (long long)found->columns);
         at = found->end;
     }
+}
+
+static void read_place(place read)
+{
+    note_use(&read, 0);
+    assert_holds(read);
 }
 
 static void assert_apart(const place *read, const place *written)
@@ -168,16 +175,24 @@ static int is_callers(const void *data)
     return data == args.hidden;
 }
 
-/* Gathers rows, multiplies them by their factors, or moves exponentials. */
+/* Sums in fp32 of grad_hidden's products with the vocabulary's first `columns` entries. */
+static place sums_of(const void *data, int64_t rows, int64_t hidden, int64_t stride, int64_t columns)
+{
+    const uintptr_t begin = (uintptr_t)data;
+
+    return (place){ begin, begin + (uintptr_t)((rows - 1) * stride + hidden) * sizeof(float), SUMS, 0, columns };
+}
+
+/* Gathers rows, multiplies them by their factors, clears sums, or moves exponentials. */
 static void follow_gather(const flp_backward_gather_params *params)
 {
     const int moves = !params->row && !params->row_factor;
     place to = matrix(params->packed, params->rows, params->hidden_size, params->packed_stride, params->row_factor ? SCALED : ROWS);
     place from = matrix(params->hidden, params->rows, params->hidden_size, params->hidden_stride, ROWS);
 
-    if (params->skips_whole)
-        return;  /* grad_hidden's rows, after all products */
-    if (moves) { /* to one of several parts of rows, which then have all entries behind those in grad_weight */
+    if (params->skips_whole) { /* all products of grad_hidden, before they are moved to their places */
+        from.holds = to.holds = OF_HIDDEN;
+    } else if (moves) { /* to one of several parts of rows, which then have all entries behind those in grad_weight */
         const place *slab = find_place(from.begin);
 
         from.holds = to.holds = EXPONENTIALS;
@@ -187,6 +202,8 @@ static void follow_gather(const flp_backward_gather_params *params)
     if (!is_callers(params->hidden))
         read_place(from);
     write_place(to);
+    if (params->sums)
+        write_place(sums_of(params->sums, params->rows, params->hidden_size, params->hidden_size, 0));
     followed++;
 }
 
@@ -240,7 +257,7 @@ static place terms_of(const flp_matrix_product_params *params, int64_t rows, int
     return terms;
 }
 
-static void follow_weight_product(const flp_matrix_product_params *params)
+static void follow_weight_product(const char *kernel, const flp_matrix_product_params *params)
 {
     const int64_t hidden = problem.backward.forward.hidden, bytes = flp_dtype_bytes(problem.backward.grad_weight);
     const place terms = terms_of(params, params->inner, params->first_target, params->rows);
@@ -249,28 +266,47 @@ static void follow_weight_product(const flp_matrix_product_params *params)
     const place to = { out, out + (uintptr_t)(params->rows * hidden * bytes), GRADIENT, 0, 0 };
 
     read_place(rows);
+    if (strstr(kernel, "_adds")) /* when it stores */
+        assert_holds(to);
     assert_apart(&terms, &to);
     assert_apart(&rows, &to);
     write_place(to);
 }
 
-/* Its first entry follows from where it reads the weight. A product of the whole vocabulary is written in place of the packed rows, others are added to sums. */
-static void follow_hidden_product(const flp_matrix_product_params *params)
+/* Its first entry follows from where it reads the weight. A product of the whole vocabulary may be written in place of the packed rows. */
+static void follow_hidden_product(const char *kernel, const flp_matrix_product_params *params)
 {
     const int64_t first = ((const char *)params->b - (const char *)args.weight) / 2 / problem.backward.forward.hidden;
     const place terms = terms_of(params, params->rows, first, params->inner);
+    place to = matrix(params->out, params->rows, params->columns, params->out_stride, OF_HIDDEN);
 
-    if (params->out == args.grad_hidden) {
-        const place to = matrix(params->out, params->rows, params->columns, params->out_stride, OF_HIDDEN);
-
-        assert_apart(&terms, &to);
-        write_place(to);
-    } else {
-        const uintptr_t out = (uintptr_t)params->out;
-        const place sums = { out, out + (uintptr_t)(params->rows * params->out_stride) * sizeof(float), OF_HIDDEN, 0, 0 };
-
-        note_use(&sums, 1);
+    if (strstr(kernel, "_out_f32")) {
+        to = sums_of(params->out, params->rows, params->columns, params->out_stride, first);
+        if (strstr(kernel, "_adds")) /* when it stores */
+            assert_holds(to);
+        else
+            assert_int_equal(0, first);
+        to.columns = first + params->inner;
     }
+    assert_apart(&terms, &to);
+    write_place(to);
+}
+
+/* From sums, or from the products that were moved out of the way, to the places of the rows: no packed row lies behind its row's place. */
+static void follow_finish(const char *kernel, const flp_backward_finish_params *params)
+{
+    const int64_t bytes = flp_dtype_bytes(problem.backward.grad_hidden), left = params->rows - params->first_packed;
+    const uintptr_t out = (uintptr_t)params->out + (uintptr_t)(params->first_packed * params->out_stride * bytes);
+    const place to = { out, out + (uintptr_t)(((left - 1) * params->out_stride + params->hidden_size) * bytes), OF_HIDDEN, 0, 0 };
+    place from = matrix(params->sums, params->packed_rows, params->hidden_size, params->sums_stride, OF_HIDDEN);
+
+    if (!params->count)
+        from = sums_of(params->sums, params->packed_rows, params->hidden_size, params->sums_stride, problem.backward.forward.vocab);
+    read_place(from);
+    if (strstr(kernel, "_adds"))
+        assert_holds(to);
+    assert_apart(&from, &to);
+    write_place(to);
 }
 
 static waits waits_of(const char *kernel, const void *params)
@@ -300,10 +336,12 @@ static void follow(const fake_launch *launch)
         follow_derivatives(params);
     } else if (strstr(launch->kernel, "matrix_product")) {
         if (strstr(launch->kernel, "targets_in_rows"))
-            follow_weight_product(params);
+            follow_weight_product(launch->kernel, params);
         else
-            follow_hidden_product(params);
+            follow_hidden_product(launch->kernel, params);
         followed++;
+    } else if (strstr(launch->kernel, "backward_finish")) {
+        follow_finish(launch->kernel, params);
     }
 }
 
@@ -340,13 +378,24 @@ static void execute_backward(flp_plan *plan)
     assert_succeeds(flp_linear_logp_backward_execute(plan, &backward));
 }
 
+static place whole_gradient(const void *data, int64_t rows, flp_dtype dtype, kind holds)
+{
+    const uintptr_t begin = (uintptr_t)data;
+
+    return (place){ begin, begin + (uintptr_t)(rows * problem.backward.forward.hidden * flp_dtype_bytes(dtype)), holds, 0, 0 };
+}
+
 static void run(flp_plan *plan, int64_t rows)
 {
-    const int64_t bytes = problem.backward.forward.vocab * problem.backward.forward.hidden * flp_dtype_bytes(problem.backward.grad_weight);
-    const place all = { (uintptr_t)args.grad_weight, (uintptr_t)args.grad_weight + (uintptr_t)bytes, GRADIENT, 0, 0 };
+    const place grad_weight = whole_gradient(args.grad_weight, problem.backward.forward.vocab, problem.backward.grad_weight, GRADIENT);
+    const place grad_hidden = whole_gradient(args.grad_hidden, rows, problem.backward.grad_hidden, OF_HIDDEN);
 
     args.rows = rows;
     place_count = use_count = followed = 0;
+    if (problem.backward.accumulate & FLP_ACCUMULATE_WEIGHT)
+        add_place(grad_weight);
+    if (problem.backward.accumulate & FLP_ACCUMULATE_HIDDEN)
+        add_place(grad_hidden);
     fake_driver.launches = 0;
     if (running == LOSS_AND_GRADIENTS)
         assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
@@ -356,7 +405,9 @@ static void run(flp_plan *plan, int64_t rows)
     snprintf(launched, sizeof(launched), "the caller, after %lld rows,", (long long)rows);
     begin_launch(BEFORE_ALL);
     if (args.grad_weight)
-        read_place(all);
+        read_place(grad_weight);
+    if (args.grad_hidden)
+        read_place(grad_hidden);
 }
 
 /* 0: the budget is too small. */
@@ -411,6 +462,15 @@ static void what_a_launch_reads_is_what_was_written_for_it(void **state)
         }
 }
 
+/* In chunks of rows, whose products may be written over the packed rows, or in the last case, where a row of hidden has more elements than dlogit's, not. */
+static void it_is_so_with_a_frozen_head(void **state)
+{
+    (void)state;
+    run_sizes(2048, 131072, FLP_NONE, 0);
+    run_sizes(4096, 128256, FLP_NONE, 30);
+    run_sizes(32768, 24000, FLP_NONE, 0);
+}
+
 static uint64_t drawn = 1;
 
 static int64_t draw(int64_t below)
@@ -443,6 +503,10 @@ static void it_is_so_for_any_sizes_gradients_and_budgets(void **state)
                                                                     .grad_weight = dtypes[draw(5)],
                                                                     .grad_bias = draw(4) ? FLP_NONE : FLP_F32,
                                                                     .memory_budget = draw(3) ? 0 : INT64_C(1) << (16 + draw(18)) } };
+        if (draw(2))
+            problem.backward.accumulate = (problem.backward.grad_hidden ? draw(2) * FLP_ACCUMULATE_HIDDEN : 0) |
+                                          (problem.backward.grad_weight ? draw(2) * FLP_ACCUMULATE_WEIGHT : 0) |
+                                          (problem.backward.grad_bias ? draw(2) * FLP_ACCUMULATE_BIAS : 0);
         running = (operation)draw(3);
         problem.backward.forward.bias_dtype = problem.backward.grad_bias;
         problem.backward.forward.backend = draw(4) ? FLP_BACKEND_SM90A : FLP_BACKEND_PORTABLE;
@@ -486,6 +550,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_a_launch_reads_is_what_was_written_for_it, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_so_with_a_frozen_head, start, stop),
         cmocka_unit_test_setup_teardown(it_is_so_for_any_sizes_gradients_and_budgets, start, stop),
     };
 
