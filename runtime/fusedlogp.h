@@ -305,7 +305,8 @@ typedef struct {
 /* Computes logp (and lse, entropy, argmax). On a GPU path the call enqueues its work on the stream and returns; with a workspace it allocates
  * nothing; it may be captured. On the CPU path it is complete on return.
  * Targets: one that is neither ignored nor in 0 .. V - 1 makes its row's logp NaN and is counted (flp_plan_target_errors). In an ignored row logp is 0
- * whatever hidden holds. In both, lse, entropy and argmax are computed from its hidden. A NaN or +inf logit makes its row's logp, lse and entropy NaN.
+ * whatever hidden holds. In both, lse, entropy and argmax are computed from its hidden. A NaN logit makes its row's logp, lse and entropy NaN, and so
+ * does +inf, except with a softcap c, which makes it c.
  * Accuracy: beyond the rounding of the logits to fp32, logp has a relative error of at most 2e-6 even if the target is nearly certain; the
  * difference of the target's logit and lse does not. lse and entropy are summed relative to the target, so their last bits depend on it.
  * FLP_BAD_ARGUMENT names the argument, FLP_BAD_TARGET the row and its target. Then nothing was enqueued. */
@@ -326,7 +327,7 @@ FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_li
 
 /* A shard of the vocabulary writes its part of each row's statistics, eight numbers a row, and flp_linear_logp_merge combines the parts of all shards:
  *
- *     float: offset        k, an integer exponent of 2; -inf: all the shard's logits are -inf, or it has none
+ *     float: offset        k, an integer exponent of 2; -inf: all the shard's logits but the target's are -inf, or it has none
  *            sum           sum_v 2^(z2[v] - k) over all entries v but the target, with z2 = z log2(e)
  *            target        softcap(logit) of the target if it lies in the shard, else -inf
  *            scale         the factor from target to z2, log2(e) / temperature; 0: the target lies in another shard, or the row has none
@@ -569,8 +570,10 @@ typedef struct {
     unsigned flags;       /* flp_execute_flags */
     double temperature;   /* linear_logp's, as row_temperature */
     const float *row_temperature;
-    const void *class_weights;           /* [V], for a shard also of the whole vocabulary; NULL if the problem's is FLP_NONE */
-    const float *token_weights;          /* [N] f32; NULL if the problem's is 0. A row of weight 0 has loss 0 and derivatives 0, even if they were infinite */
+    const void *class_weights; /* [V], for a shard also of the whole vocabulary; NULL if the problem's is FLP_NONE */
+    /* [N] f32; NULL if the problem's is 0. A row of weight 0 has loss 0 and derivatives 0, whatever its token inputs are and even if the loss were infinite or
+     * NaN. Only a hidden state that is not finite still makes gradients NaN, because 0 times it is NaN: ignore_index leaves a row out altogether. */
+    const float *token_weights;
     double label_smoothing;              /* 0 .. 1; 0 if the problem's is 0 */
     double lse_square_scale;             /* z-loss; 0 with a token loss */
     const flp_token_input *token_inputs; /* [token_input_count] all inputs of the token loss, in any order; borrowed during the call */
@@ -753,7 +756,9 @@ FLP_INLINE flp_status flp_scale_prepare(flp_context *context, const flp_scale_pr
 /* What linear_logp computes, from logits that are in memory, which are read once.
  *
  *     z[i][v]    = softcap(logits[i][v]) / temperature[i],    lse[i] = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i]
- *     entropy[i] = -sum_v p[i][v] log p[i][v],  p = softmax(z),    argmax[i] = first v of the largest logit */
+ *     entropy[i] = -sum_v p[i][v] log p[i][v],  p = softmax(z),    argmax[i] = first v of the largest logit
+ *
+ * Accuracy: logp's is linear_logp's; the entropy has an absolute error of about 2e-6 at most, beyond what the rounding of the logits makes of it. */
 typedef struct {
     flp_dtype dtype;        /* of logits: FLP_BF16, FLP_F16 or FLP_F32 */
     int64_t rows;           /* the largest number of rows that will be executed; >= 0 */
@@ -801,7 +806,8 @@ FLP_INLINE flp_status flp_logits_logp_prepare(flp_context *context, const flp_lo
  *
  *     dz[i][v] = g_logp (v = target) + p[v] (g_lse - g_logp - g_entropy (entropy + log p[v])),   grad_logits = dz dz/dlogits
  *
- * A row whose target is ignored or bad is 0, whatever its logits hold. */
+ * A row whose target is ignored or bad is 0, whatever its logits hold. Unless `fused` is set, p comes from lse, which in fp32 is too coarse for logits of 1e5
+ * and more. */
 typedef struct {
     flp_dtype dtype; /* of logits and grad_logits */
     int64_t rows, vocab;

@@ -52,13 +52,19 @@ static int allocate(const flp_cross_entropy_case *c, flp_cross_entropy_case_data
     return 1;
 }
 
+/* Rows whose token weight is 0. */
+static int has_no_weight(int64_t i)
+{
+    return i % 7 == 3;
+}
+
 /* Ratios around 1, of which some are clipped. */
 static float number(flp_cross_entropy_role role, const flp_reference *forward, int64_t i)
 {
     const double normal = flp_case_random_normal(WEIGHT_STREAM + (uint64_t)role, (uint64_t)i);
     switch (role) {
     case FLP_CROSS_ENTROPY_TOKEN_WEIGHTS:
-        return (float)(i % 7 == 3 ? 0 : 1 + 0.3 * normal);
+        return (float)(has_no_weight(i) ? 0 : 1 + 0.3 * normal);
     case FLP_CROSS_ENTROPY_G_LOSS:
         return (float)(2 + 0.5 * normal);
     case FLP_CROSS_ENTROPY_ADVANTAGES:
@@ -66,6 +72,20 @@ static float number(flp_cross_entropy_role role, const flp_reference *forward, i
     default:
         return (float)((isfinite(forward->logp[i]) ? forward->logp[i] : 0) + 0.3 * normal);
     }
+}
+
+static float void_input(int64_t i)
+{
+    const float inputs[] = { NAN, -INFINITY, 1e9F, -200 };
+
+    return inputs[i / 7 % 4];
+}
+
+static double class_weight(const flp_cross_entropy_case *c, int64_t v)
+{
+    if (c->extremes & FLP_CROSS_ENTROPY_LARGE_CLASSES && (v == 7 || v == 11))
+        return v == 7 ? 1e5 : -1e5;
+    return v % 5 == 2 ? 0 : 1 + 0.3 * flp_case_random_normal(WEIGHT_STREAM, (uint64_t)v);
 }
 
 static int has_part(const flp_cross_entropy_case *c, const flp_linear_cross_entropy_args *args, int64_t i)
@@ -84,11 +104,14 @@ static void fill(const flp_cross_entropy_case *c, const flp_linear_cross_entropy
             to[i] = number((flp_cross_entropy_role)role, &data->forward, i);
             if ((c->gradient.forward.rows & FLP_CASE_IGNORED_NAN) && count == p->rows && !has_part(c, args, i))
                 to[i] = NAN;
+            if (c->extremes & FLP_CROSS_ENTROPY_VOID_INPUTS && role >= FLP_CROSS_ENTROPY_ADVANTAGES && has_no_weight(i))
+                to[i] = void_input(i);
+            if (c->extremes & FLP_CROSS_ENTROPY_NO_WEIGHT && role == FLP_CROSS_ENTROPY_TOKEN_WEIGHTS)
+                to[i] = i % 2 ? -1 : i + 1 < count ? 1 : 0;
         }
     }
     for (int64_t v = 0; c->problem.class_weights != FLP_NONE && v < p->vocab; v++)
-        flp_reference_encode(c->problem.class_weights, v % 5 == 2 ? 0 : 1 + 0.3 * flp_case_random_normal(WEIGHT_STREAM, (uint64_t)v),
-                             data_of(data, FLP_CROSS_ENTROPY_CLASS_WEIGHTS), v);
+        flp_reference_encode(c->problem.class_weights, class_weight(c, v), data_of(data, FLP_CROSS_ENTROPY_CLASS_WEIGHTS), v);
 }
 
 static int compute_references(const flp_cross_entropy_case *c, flp_cross_entropy_case_data *data)

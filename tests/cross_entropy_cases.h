@@ -11,12 +11,20 @@
 #include "cross_entropy_reference.h"
 #include "gradient_cases.h"
 
+/* Inputs that few losses have. */
+typedef enum {
+    FLP_CROSS_ENTROPY_LARGE_CLASSES = 1, /* two class weights are 1e5 and -1e5: larger than the mean of all by far */
+    FLP_CROSS_ENTROPY_VOID_INPUTS = 2,   /* a token loss' inputs are NaN, infinite and far off in rows of token weight 0 */
+    FLP_CROSS_ENTROPY_NO_WEIGHT = 4      /* the rows' weights add up to 0, while no row's is 0 */
+} flp_cross_entropy_extremes;
+
 typedef struct {
     flp_gradient_case gradient; /* its problem is complete; with forward_only its gradients are not requested */
     flp_linear_cross_entropy_problem problem;
     double label_smoothing, lse_square_scale;
     int with_g_loss;
     int forward_only;
+    flp_cross_entropy_extremes extremes;
     int outputs; /* 1: logp, lse and entropy are requested; else the sum of 2: logp, 4: lse, 8: entropy */
 } flp_cross_entropy_case;
 

@@ -175,10 +175,10 @@ static double factor_of(const flp_linear_cross_entropy_problem *problem, const f
     return divisor == 0 ? 0 : 1 / divisor;
 }
 
-/* A row that counts for nothing is nothing, also of what is infinite. */
+/* A row that counts for nothing is nothing, whatever its value is. */
 static double scaled(double factor, double value)
 {
-    return factor == 0 && isinf(value) ? 0 : factor * value;
+    return factor == 0 ? 0 : factor * value;
 }
 
 static void compute_row(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args, const flp_reference *forward, int64_t i,
@@ -205,22 +205,22 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
     double off = r.loss_off + slope * forward->rounding[i] + fabs(r.by_entropy) * forward->entropy_rounding[i] + 16 * u * (1 + fabs(r.loss));
     to->error[i] = token == 0 ? 0 : fabs(token) * off;
     if (forward->largest != NULL)
-        to->shared[i] = fabs(token) * (fabs(r.by_logp) + slope) * u * forward->largest[i];
+        to->shared[i] = scaled(fabs(token), (fabs(r.by_logp) + slope) * u * forward->largest[i]);
     to->g_logp[i] = scaled(g, r.by_logp);
     to->g_lse[i] = scaled(g, r.by_lse + r.by_uniform * class_mean);
     to->g_entropy[i] = scaled(g, r.by_entropy);
-    to->g_sum[i] = -g * r.by_uniform / (double)p->vocab;
-    to->g_error[i] = fabs(g) * r.by_logp_off;
-    to->g_lse_error[i] = fabs(g) * r.by_lse_off;
+    to->g_sum[i] = scaled(-g, r.by_uniform) / (double)p->vocab;
+    to->g_error[i] = scaled(fabs(g), r.by_logp_off);
+    to->g_lse_error[i] = scaled(fabs(g), r.by_lse_off);
 }
 
 static void reduce(double factor, flp_cross_entropy_reference *to)
 {
     for (int64_t i = 0; i < to->rows; i++) {
-        to->total += factor * to->loss[i];
-        to->total_error += fabs(factor) * to->error[i];
-        to->total_deviation = hypot(to->total_deviation, factor * to->error[i]);
-        to->total_shared += fabs(factor) * to->shared[i];
+        to->total += isnan(to->loss[i]) ? NAN : scaled(factor, to->loss[i]);
+        to->total_error += scaled(fabs(factor), to->error[i]);
+        to->total_deviation = hypot(to->total_deviation, scaled(factor, to->error[i]));
+        to->total_shared += scaled(fabs(factor), to->shared[i]);
     }
     to->total_error += u * fabs(to->total);
 }

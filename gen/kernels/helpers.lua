@@ -73,7 +73,7 @@ local rows = {
   -- The backward.
   { name = "linear_logp_backward_rows",
     params = backward, struct = "BackwardRowsParams", threads = 1024, revision = 3, waits = true,
-    templates = { "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch" },
+    templates = { "target", "simt", "class_weights", "tally", "logit_bounds", "row_offset", "dependent_launch" },
     shared = { { 1024 // 32 * 8, "a number of each warp: sums of what comes before" } },
     -- dtype: of the derivatives, if these are scaled.
     check = function(spec)

@@ -28,22 +28,41 @@ template <class Config> struct BackwardRows {
         return params.row_temperature ? params.scale / row_temperature(params.row_temperature[i]) : params.scale;
     }
 
+    // The largest of all threads' values, in every thread.
+    __device__ __forceinline__ static float block_largest(float (&shared)[warps], float value) {
+        int warp = warp_index();
+        value = warp_largest(value);
+        block_barrier(); // after the last use of `shared`
+        if (lane_index() == 0) shared[warp] = value;
+        block_barrier();
+        return warp_largest(shared[lane_index()]);
+    }
+
+    // The largest finite magnitude of a class weight, by which g_sum is multiplied.
+    __device__ __forceinline__ float largest_class_weight(float (&shared)[warps]) const {
+        if (!params.class_weights) return 1;
+        float largest = 0;
+#pragma unroll 1
+        for (int v = threadIdx.x; is_before(v, params.classes); v = column_at(v, Config::threads)) {
+            float w = fabsf(class_weight_at(params.class_weights, params.class_weight_dtype, v));
+            if (w < infinity) largest = fmaxf(largest, w);
+        }
+        return block_largest(shared, largest);
+    }
+
     // A bound of all finite derivatives: the largest sum of a row's upstream gradients. That of the entropy is multiplied by log p, which is assumed to be at
     // most 64 in magnitude.
     __device__ __forceinline__ float largest_gradient(float (&shared)[warps]) const {
-        float largest = 0;
+        float largest = 0, class_weight = params.g_sum ? largest_class_weight(shared) : 0;
 #pragma unroll 1
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             if (!is_valid(target(i))) continue;
-            float g = fabsf(params.g_logp[i]) + fabsf(optional(params.g_lse, i)) + fabsf(optional(params.g_sum, i)) + 64 * fabsf(optional(params.g_entropy, i));
+            float g = fabsf(params.g_logp[i]) + fabsf(optional(params.g_lse, i)) + class_weight * fabsf(optional(params.g_sum, i)) +
+                      64 * fabsf(optional(params.g_entropy, i));
             g *= inverse_temperature(i);
             if (g < infinity) largest = fmaxf(largest, g); // infinite and NaN gradients have no digits to keep
         }
-        largest = warp_largest(largest);
-        int warp = warp_index();
-        if (lane_index() == 0) shared[warp] = largest;
-        block_barrier();
-        return warp_largest(shared[lane_index()]);
+        return block_largest(shared, largest);
     }
 
     __device__ __forceinline__ float choose_factor(float (&shared)[warps]) const {

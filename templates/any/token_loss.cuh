@@ -11,15 +11,13 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ i64 target(int i) const { return load_target(params.target, params.target_bytes, i); }
     __device__ __forceinline__ bool in_vocabulary(i64 t) const { return t >= 0 && t < params.vocab; }
     __device__ __forceinline__ float token_weight(int i) const { return params.token_weights ? params.token_weights[i] : 1; }
-    __device__ __forceinline__ float class_weight(i64 v) const {
-        if (!params.class_weights) return 1;
-        if (params.class_weight_dtype == 1) return to_float(((const bf16 *)params.class_weights)[v]);
-        if (params.class_weight_dtype == 2) return to_float(((const f16 *)params.class_weights)[v]);
-        return ((const float *)params.class_weights)[v];
-    }
+    __device__ __forceinline__ float class_weight(i64 v) const { return class_weight_at(params.class_weights, params.class_weight_dtype, v); }
 
-    // factor * value, but 0 for a factor of 0 even if the value is infinite.
-    __device__ __forceinline__ static float scaled(float factor, float value) { return factor == 0 && fabsf(value) == infinity ? 0 : factor * value; }
+    // factor * value, but 0 for a factor of 0 whatever the value is: what a row of weight 0 holds counts for nothing.
+    __device__ __forceinline__ static float scaled(float factor, float value) { return factor == 0 ? 0 : factor * value; }
+
+    // What a row's loss adds to a sum that is multiplied by `factor`, which is 0 where the rows' weights add up to 0. A bad target's NaN remains.
+    __device__ __forceinline__ static float counted(double factor, float loss) { return factor == 0 && loss == loss ? 0 : loss; }
 
     // Whether row i belongs to this launch's chunk. Chunks are of valid rows; the rows that are not valid belong to the first.
     __device__ __forceinline__ bool is_here(int i) const {
@@ -102,7 +100,7 @@ template <class Config> struct TokenLosses {
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             if (!is_here(i)) continue;
             float value = loss(i, factor, class_mean);
-            if (params.reduces) sum += value;
+            if (params.reduces) sum += counted(factor, value);
             else params.loss[i] = value;
         }
         if (!params.reduces) return;

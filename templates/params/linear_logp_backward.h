@@ -41,6 +41,10 @@ typedef struct BackwardRowsParams {
     i32 *taken;           /* with differentiates: receives the count that the following kernels use */
     flp_tally *unmatched; /* counts the calls that did not find the mark */
     u32 *meetings;        /* [FLP_MEETINGS]; with differentiates: set to 0 for the products (matrix_product.h) */
+    /* With differentiates and g_sum, where the derivatives are stored in fp16: w [classes], by which g_sum is multiplied; NULL: all 1. */
+    const void *class_weights;
+    i32 class_weight_dtype; /* flp_dtype */
+    i32 classes;
 } flp_backward_rows_params;
 
 enum { FLP_MEETINGS = 2 }; /* counters: one of grad_weight's product, one of grad_hidden's */
@@ -135,7 +139,7 @@ typedef struct BackwardFinishParams {
     u64 *mark;                     /* set to 0, as flp_backward_gather_params'; or NULL */
 } flp_backward_finish_params;
 
-FLP_PARAMS_BYTES(flp_backward_rows_params, 256);
+FLP_PARAMS_BYTES(flp_backward_rows_params, 272);
 FLP_PARAMS_BYTES(flp_target_order_params, 40);
 FLP_PARAMS_BYTES(flp_backward_gather_params, 88);
 FLP_PARAMS_BYTES(flp_grad_logits_params, 152);

@@ -164,10 +164,16 @@ static double reduction_factor(const job *work)
     return divisor == 0 ? 0 : 1 / divisor;
 }
 
-/* factor * value; but 0 if factor is 0 and value is infinite, so that a row of weight 0 contributes nothing. */
+/* factor * value, but 0 for a factor of 0 whatever the value is: what a row of weight 0 holds counts for nothing. */
 static double scaled(double factor, double value)
 {
-    return factor == 0 && isinf(value) ? 0 : factor * value;
+    return factor == 0 ? 0 : factor * value;
+}
+
+/* What a row's loss adds to a sum that is multiplied by `factor`, which is 0 where the rows' weights add up to 0. A bad target's NaN remains. */
+static double counted(double factor, double loss)
+{
+    return factor == 0 && !isnan(loss) ? 0 : loss;
 }
 
 static void store_derivatives(const job *work, int64_t i, double factor, const flp_token_result *result)
@@ -214,7 +220,7 @@ static void compute_losses(const job *work)
         if (work->problem->reduction == FLP_REDUCE_NONE)
             work->args->loss[i] = (float)loss;
         else
-            sum += loss;
+            sum += counted(factor, loss);
     }
     if (work->problem->reduction != FLP_REDUCE_NONE)
         work->args->loss[0] = (float)(factor * sum);

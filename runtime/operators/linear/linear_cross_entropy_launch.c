@@ -150,6 +150,7 @@ static flp_status run_backward(const execution *run, int64_t first)
 {
     const flp_backward_launch_more more = {
         .class_weights = run->args->class_weights,
+        .class_weight_dtype = run->plan->problem.class_weights,
         .g_sum = run->plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
         .forward = &run->plan->forward.common,
     };
@@ -287,6 +288,7 @@ flp_status flp_linear_cross_entropy_launch_merge(const flp_plan *common, const v
     run.backward_args.logp = run.logp; /* no forward of the same call hands over more */
     const flp_backward_launch_more more = {
         .class_weights = shard_class_weights(&run),
+        .class_weight_dtype = run.plan->problem.class_weights,
         .g_sum = run.plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(&run, FLP_PART_G_SUM) : NULL,
     };
 

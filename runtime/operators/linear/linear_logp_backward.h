@@ -6,11 +6,12 @@
 #include "operators/linear/linear_logp.h"
 #include "operators/linear/matrix_product_launch.h"
 
-/* What linear_cross_entropy adds to the launches. The first two are for variants of a loss that depends on sum_v w[v] z[v]. */
+/* What linear_cross_entropy adds to the launches. The first three are for variants of a loss that depends on sum_v w[v] z[v]. */
 typedef struct {
     const void *class_weights; /* w [V]; NULL: all 1 */
-    const float *g_sum;        /* [rows]: the loss' derivative by that sum */
-    const flp_plan *forward;   /* linear_logp's plan, which computes saved exponentials again; NULL: none are */
+    flp_dtype class_weight_dtype;
+    const float *g_sum;      /* [rows]: the loss' derivative by that sum */
+    const flp_plan *forward; /* linear_logp's plan, which computes saved exponentials again; NULL: none are */
 } flp_backward_launch_more;
 
 /* The next four functions are the backward in parts, with the forward between them, all in the call's workspace.

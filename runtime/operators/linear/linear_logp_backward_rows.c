@@ -69,6 +69,9 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
     params.g_lse = args->g_lse;
     params.g_entropy = args->g_entropy;
     params.g_sum = run->more->g_sum;
+    params.class_weights = run->more->class_weights;
+    params.class_weight_dtype = (int32_t)run->more->class_weight_dtype;
+    params.classes = (int32_t)run->forward->vocab;
     params.gradient = run->rows.gradient;
     params.targets = flp_backward_at(run, FLP_PART_TARGETS);
     params.meetings = flp_backward_counts_of(run)->meetings;
