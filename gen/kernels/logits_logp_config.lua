@@ -114,7 +114,8 @@ end
 
 -- What decides a row's bits: the segments. Neither the loads' width nor the block's size does.
 function config.numerics(name, spec)
-  return ("%s.%s.%s.x%d"):format(name, spec.softcap and "r6" or "r4", spec.dtype, config.segment_columns(spec))
+  local revision = spec.entropy and name == "logits_logp" and "r7" or spec.softcap and "r6" or "r4"
+  return ("%s.%s.%s.x%d"):format(name, revision, spec.dtype, config.segment_columns(spec))
 end
 
 -- The part of shared memory with the sums of so many rows, for a banner.

@@ -7,7 +7,7 @@
 //
 // A segment's origin, relative to which its powers of two are computed (logits_row.cuh), is the largest logit of its first 512 bytes. Where the sum then
 // leaves the safe range, or where the power of the origin is large or of a larger logit might be, the sums are computed again with the segment's largest
-// logit as origin.
+// logit as origin. The entropy is the difference of two numbers as large as the log2 of the sum, so with it the range is smaller.
 // Config: element, segment_vectors, vector_bytes, is_staged, rewrites, has_softcap, has_entropy, wants_argmax
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such sums stay finite
 constexpr float lowest_power = -200;               // 2^-200 is 0 in fp32: keeps 0 * infinity out of products with powers
@@ -42,6 +42,7 @@ template <class Config> struct Segment {
     using Element = typename Config::element;
     static constexpr int elements = vector_elements<Element>, vectors = Config::segment_vectors;
     static constexpr int columns = 32 * elements * vectors;
+    static constexpr float largest_sum = Config::has_entropy ? 2.0f * columns : safe_sum;
     Vector data[vectors];
     int left;   // columns up to the vocabulary's end, at most all
     u32 behind; // is_shifted: the parameter of shift_vectors
@@ -55,7 +56,7 @@ template <class Config> struct Segment {
         int rest = vocab - index * columns;
         left = min(rest, columns);
         if constexpr (is_shifted<Config>) {
-            load_aligned(from, index == 0, rest);
+            load_aligned(from, index == 0, min(rest, columns + elements)); // before + rest must not overflow
             return;
         }
         if (left >= columns) {
@@ -88,7 +89,7 @@ template <class Config> struct Segment {
     }
 
     // Loads the aligned vectors in which the segment lies. Of a vector at an end of the row only the row's elements are read; where other warps may be
-    // overwriting the neighbouring segments (rewrites), only the segment's. rest: columns of the row from here on.
+    // overwriting the neighbouring segments (rewrites), only the segment's. rest: columns of the row from here on, as far as they matter.
     __device__ __forceinline__ void load_aligned(const Element *from, bool is_first, int rest) {
         shift = (int)((u64)from % 16);
         int before = shift / (int)sizeof(Element), low = Config::rewrites || is_first ? before : 0, high = before + (Config::rewrites ? left : rest);
@@ -304,7 +305,7 @@ template <class Config> struct Segment {
                 make_words_opaque();
                 add_powers(scale, sums);
                 if (is_exact) break;
-                is_exact = !(sums.sum < safe_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
+                is_exact = !(sums.sum < largest_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
             } while (is_exact);
             if (rarely(is_exact) && sums.origin != -infinity && is_large(power_of(sums.origin, scale)))
                 add_large_powers(logits + first, target - first, scale, sums);

@@ -14,8 +14,8 @@ template <class Config> struct SegmentSlot {
     static constexpr int more = Config::vector_bytes == 16 ? 0 : Config::rewrites ? 2 : 1;
     Vector vectors[Segment::vectors * 32 + line]; // one line more, as a segment may begin anywhere in a line
 
-    // Where a segment lies. In elements from its first aligned vector on: its row extends from `low` to `high`, and the row's whole aligned vectors from
-    // `first` to `last`.
+    // Where a segment lies. In elements from its first aligned vector on: its row extends from `low` to `high`, as far as that matters, and the row's whole
+    // aligned vectors from `first` to `last`.
     struct Places {
         const Element *from; // the address of the first aligned vector
         int before, low, high, first, last;
@@ -24,7 +24,8 @@ template <class Config> struct SegmentSlot {
             before = Config::vector_bytes == 16 ? 0 : (int)((u64)segment % 16) / (int)sizeof(Element);
             from = segment - before;
             low = index == 0 ? before : 0;
-            high = before + vocab - index * Segment::columns;
+            high = vocab - index * Segment::columns;
+            if constexpr (Config::vector_bytes < 16) high = before + min(high, Segment::columns + more * elements); // before + high must not overflow
             first = low > 0 ? elements : 0;
             last = min(high / elements * elements, room());
         }
