@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Carries stale records over to new templates that make the same machine code.
 
-usage: records/carry_over.py OLD [--new TREE] [--records DIR] [--programs DIR] [--dry-run]
+usage: records/carry_over.py OLD [--new TREE] [--records DIR] [--programs DIR] [--but OPERATOR] [--dry-run]
 
 A record is stale as soon as a word of a template that its kernels use has changed. Where NVRTC makes the same machine code of the old and of the new template,
 what was measured still holds: this compiles every kernel of a stale record, those of its tuning and those that are taken without one, from both trees, and
@@ -13,6 +13,8 @@ OLD is a tree in which the records are sound, for example of `git worktree add O
   --new TREE      the other tree (default: the one that the programs were built of)
   --records DIR   the records (default: this script's folder)
   --programs DIR  where fusedlogp and fusedlogp-gen are (default: build)
+  --but OPERATOR  kernels of this operator may differ; may be given several times. Only for a kernel that no tuning touches and that takes less than a
+                  thousandth of the time, because a tuning compares whole operations, and such a kernel is the same in all that it compares
   --dry-run       say what would be done, and write nothing
 
 Exit status: 0 no record is stale any more, 1 some have to be tuned again, 2 usage, 3 a program failed.
@@ -113,7 +115,7 @@ def renewed(text, record):
     return text.replace(f"\ntemplates: {record['templates']}\n", f"\ntemplates: {record['now']['templates']}\n")
 
 
-def why_not(old, new, record, text):
+def why_not(old, new, record, text, but):
     """Why a record cannot be carried over; None: it can."""
     changed = [word for key, word in IDENTITY.items() if record["now"][key] != record[key]]
     if changed:
@@ -124,19 +126,19 @@ def why_not(old, new, record, text):
     if build != record["nvrtc"]:
         return f"measured with NVRTC {record['nvrtc']}, and here is {build or 'none'}"
     before, after = old.machine_code(record, text), new.machine_code(record, renewed(text, record))
-    differing = [variant for variant in before if before[variant] != after.get(variant)]
+    differing = [variant for variant in before if before[variant] != after.get(variant) and variant.split(".")[0] not in but]
     if before.keys() != after.keys():
         return "other kernels"
     return f"other machine code of {', '.join(differing)}" if differing else None
 
 
-def carry_over(old, new, records, is_dry):
+def carry_over(old, new, records, but, is_dry):
     """Prints a line for each record; returns how many have to be tuned again."""
     unsound, left = old.stale(records), 0
     for name, record in new.stale(records).items():
         path = records / name
         text = path.read_text()
-        reason = "it is stale in the old tree, too" if name in unsound else why_not(old, new, record, text)
+        reason = "it is stale in the old tree, too" if name in unsound else why_not(old, new, record, text, but)
         print(f"{name}: {'carried over' if reason is None else 'to be tuned again: ' + reason}: {record['problem']}", flush=True)
         left += reason is not None
         if reason is None and not is_dry:
@@ -153,6 +155,7 @@ def main():
     parser.add_argument("--new", type=pathlib.Path)
     parser.add_argument("--records", type=pathlib.Path, default=pathlib.Path(__file__).parent)
     parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path("build"))
+    parser.add_argument("--but", action="append", default=[])
     parser.add_argument("--dry-run", action="store_true")
     options = parser.parse_args()
     if options.help:
@@ -167,7 +170,7 @@ def main():
         for tree in trees:
             tree.work.mkdir()
         try:
-            return 1 if carry_over(*trees, options.records.absolute(), options.dry_run) else 0
+            return 1 if carry_over(*trees, options.records.absolute(), options.but, options.dry_run) else 0
         except (Failed, OSError) as error:
             print(f"{parser.prog}: {error}", file=sys.stderr)
             return 3

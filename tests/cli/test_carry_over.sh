@@ -66,6 +66,10 @@ carry_over "$tree" --new other >out.txt
 check_equal "other machine code is not carried over" 1 $?
 check_equal "... of which it names the kernel" 2 "$(grep -c 'to be tuned again: other machine code of logits_logp\.' out.txt)"
 check "... and nothing is written" "$(diff -r before records 2>&1)"
+carry_over "$tree" --new other --but token_loss --dry-run >out.txt
+check_equal "... nor if another kernel may differ" 1 $?
+carry_over "$tree" --new other --but logits_logp --dry-run >out.txt
+check_equal "... but if this kernel may" 0 $?
 carry_over same --new other >out.txt
 check_equal "nor is what was stale before" 1 $?
 check_match "... which is said" 'to be tuned again: it is stale in the old tree, too: ' out.txt
