@@ -1,15 +1,21 @@
-"""Times scoring and cross-entropy on the CPU in turn with PyTorch's: cpu_peers.py CPU_CALL [N,D,V ...] [--threads T] [--rounds R]
+"""Times scoring and cross-entropy on the CPU in turn with PyTorch's: cpu_peers.py CPU_CALL [N,D,V ...] [--threads T] [--rounds R] [--json FILE]
 
 CPU_CALL is the program built from bench/cpu_call.c. PyTorch computes cross_entropy of the product hidden @ weight.T, in fp32 or
-in bf16, and its gradients. A ratio is PyTorch's CPU seconds over ours in the same round; its median and range over the rounds are printed."""
+in bf16, and its gradients. A ratio is PyTorch's CPU seconds over ours in the same round; its median and range over the rounds are printed.
+
+The file of --json says which processor it was and what of it PyTorch uses ("cpu_capability": by torch alone; ONEDNN_MAX_CPU_ISA limits oneDNN's products)."""
 
 import argparse
+import json
+import os
 import statistics
 import subprocess
 import time
 
 import torch
 from torch.nn.functional import cross_entropy
+
+from provenance import add_commit, provenance
 
 
 def clocks():
@@ -57,9 +63,20 @@ def compare(options, shape, name, problem):
     ours.close()
     wall, cpu = (statistics.median(one[0][i] for one in rounds) for i in (0, 1))
     print(f"{problem}: {name} {cpu:.3f} CPU s, {wall:.3f} s")
+    found = {"problem": problem, "operation": name, "cpu_seconds": cpu, "seconds": wall, "ratios": {}}
     for i, peer in enumerate(peers):
         ratios = sorted(one[i + 1][1] / one[0][1] for one in rounds)
+        found["ratios"][peer] = {"median": statistics.median(ratios), "least": ratios[0], "most": ratios[-1]}
         print(f"    PyTorch {torch.__version__}, {peer}: {statistics.median(ratios):.2f} [{ratios[0]:.2f} .. {ratios[-1]:.2f}]", flush=True)
+    return found
+
+
+def processor():
+    """The processor and the extensions for 16-bit products that it has, as Linux says them."""
+    with open("/proc/cpuinfo") as file:
+        lines = dict(line.split(":", 1) for line in file if ":" in line)
+    lines = {name.strip(): value.strip() for name, value in lines.items()}
+    return {"name": lines.get("model name"), "extensions": [flag for flag in lines.get("flags", "").split() if flag in ("avx512_bf16", "amx_bf16")]}
 
 
 def main():
@@ -68,13 +85,21 @@ def main():
     parser.add_argument("shapes", nargs="*", metavar="N,D,V")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", metavar="FILE")
+    add_commit(parser)
     options = parser.parse_intermixed_args()
     torch.set_num_threads(options.threads)
+    results = []
     for text in options.shapes or ["512,1024,32000", "512,4096,32000"]:
         shape = rows, hidden, vocab = [int(word) for word in text.split(",")]
         size = f"bf16:n{rows}:d{hidden}:v{vocab}"
-        compare(options, shape, "scoring", f"linear_logp:{size}")
-        compare(options, shape, "cross-entropy with both gradients", f"linear_cross_entropy:{size}:gh_bf16:gw_bf16")
+        results.append(compare(options, shape, "scoring", f"linear_logp:{size}"))
+        results.append(compare(options, shape, "cross-entropy with both gradients", f"linear_cross_entropy:{size}:gh_bf16:gw_bf16"))
+    if options.json:
+        limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
+        peer = {"cpu_capability": torch.backends.cpu.get_cpu_capability(), "ONEDNN_MAX_CPU_ISA": limit}
+        with open(options.json, "w") as file:
+            json.dump({**provenance(options.commit, "cpu"), "processor": processor(), **peer, "threads": options.threads, "results": results}, file, indent=1)
 
 
 if __name__ == "__main__":

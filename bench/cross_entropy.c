@@ -9,10 +9,13 @@
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "regimes.h"
 
-const char *const flp_cross_entropy_bench_cases[] = { "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:sum:tokens",
+const char *const flp_cross_entropy_bench_cases[] = { "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:sum:tokens",
+                                                      "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:sum:tokens",
+                                                      "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:sum:tokens",
                                                       "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:sum:tokens",
                                                       "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight:budget536870912:sum:tokens",
-                                                      "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:budget268435456:sum:tokens", NULL };
+                                                      "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:budget268435456:sum:tokens",
+                                                      NULL };
 
 typedef struct {
     flp_gradient_setting setting;
@@ -167,6 +170,13 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
     if (status == FLP_OK)
         status = flp_gradient_setting_check(&b->setting, &errors);
     return status == FLP_OK ? measure(b, text, options, &errors, result) : status;
+}
+
+flp_status flp_cross_entropy_bench_check_case(const char *text)
+{
+    bench b = { 0 };
+
+    return parse(text, &b);
 }
 
 flp_status flp_cross_entropy_bench_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)

@@ -152,6 +152,38 @@ static flp_status run_case(flp_gpu *gpu, const char *text, const flp_forward_opt
     return flp_forward_run(gpu, text, options, result);
 }
 
+static flp_status check_case(const char *text)
+{
+    flp_linear_logp_backward_problem backward;
+    flp_linear_logp_problem forward;
+    flp_temperature temperature;
+
+    if (flp_backward_is_case(text))
+        return flp_backward_parse(text, &backward, &temperature);
+    if (flp_cross_entropy_is_bench_case(text))
+        return flp_cross_entropy_bench_check_case(text);
+    if (flp_logits_is_case(text))
+        return flp_logits_check_case(text);
+    if (flp_scale_is_case(text))
+        return flp_scale_check_case(text);
+    if (flp_weighted_sum_is_case(text))
+        return flp_weighted_sum_check_case(text);
+    return flp_forward_parse(text, &forward, &temperature);
+}
+
+/* Names each case that is none, before anything is measured. Returns an exit code. */
+static int check_cases(const bench_options *options)
+{
+    int code = FLP_EXIT_OK;
+
+    for (int i = 0; i < options->case_count; i++)
+        if (check_case(options->cases[i]) != FLP_OK) {
+            flp_console_error("%s: %s", options->cases[i], flp_error_message());
+            code = FLP_EXIT_USAGE;
+        }
+    return code;
+}
+
 static void take_result(json_t *cases, json_t *result)
 {
     json_t *part;
@@ -308,7 +340,7 @@ static int run_command(bench_options *options, int argc, char **argv)
     if (options->list)
         return list_cases(options);
     if (options->command == RUN)
-        return run(options, argc, argv);
+        return check_cases(options) == FLP_EXIT_OK ? run(options, argc, argv) : FLP_EXIT_USAGE;
     status = options->command == JIT ? run_host(NULL, options, argc, argv) : options->command == DISPATCH ? run_on_gpu(options, argc, argv) : run_plot(options);
     return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
 }

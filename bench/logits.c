@@ -285,6 +285,13 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
     return *result ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
 }
 
+flp_status flp_logits_check_case(const char *text)
+{
+    bench b = { 0 };
+
+    return parse(text, &b);
+}
+
 flp_status flp_logits_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)
 {
     bench b = { .gpu = gpu };

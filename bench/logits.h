@@ -14,6 +14,9 @@ int flp_logits_is_case(const char *text);
  * only. In bench/logits_kernels.c. */
 void flp_logits_name_kernels(const flp_plan *plan, int is_backward, int64_t rows, flp_text *names);
 
+/* Whether flp_logits_run takes text, without a device. FLP_BAD_ARGUMENT: it does not. */
+flp_status flp_logits_check_case(const char *text);
+
 /* *result: the case's object for the results file. FLP_BAD_ARGUMENT: text, or fp16. FLP_INTERNAL: a row is further from fp64 than it may be. */
 flp_status flp_logits_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result);
 #endif

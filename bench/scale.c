@@ -213,6 +213,13 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
     return status == FLP_OK ? measure(b, text, options, error, result) : status;
 }
 
+flp_status flp_scale_check_case(const char *text)
+{
+    bench b = { 0 };
+
+    return parse(text, &b);
+}
+
 flp_status flp_scale_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)
 {
     bench b = { .gpu = gpu };

@@ -325,6 +325,13 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
     return status;
 }
 
+flp_status flp_weighted_sum_check_case(const char *text)
+{
+    bench b = { 0 };
+
+    return parse(text, &b);
+}
+
 flp_status flp_weighted_sum_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **results)
 {
     bench b = { .gpu = gpu };

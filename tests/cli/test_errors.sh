@@ -61,4 +61,11 @@ else
     check_fails "a device that is not there" 3 "--device: got 99" \
         fusedlogp score --device 99 --hidden $hidden --weight $weight --target $target
 fi
+
+# ---- the benchmark, whose cases are read before it looks for a device
+check_fails "a case that is none, beside one that is" 2 "n64:bogus: problem \"linear_logp:bf16:n64:bogus\": part 4: got \"bogus\", wanted d<hidden>" \
+    "$build/bench/fusedlogp_bench" --no-start --cases n64:d64:v64,n64:bogus
+for case in linear_logp_backward:bf16:n1:d64:v64:gw_f16 linear_cross_entropy:f32:n1:d64:v64 logits_logp:f16:n1:v64 scale:bf16:n0:d8 weighted_sum:f16:n8:d8; do
+    check_fails "a case that the baseline of ${case%%:*} does not have" 2 "case $case: wanted" "$build/bench/fusedlogp_bench" --no-start --cases $case
+done
 finish

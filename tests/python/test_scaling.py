@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -130,6 +132,11 @@ class Scaling(unittest.TestCase):
             text = json.load(file)
         self.assertEqual(sorted(NUMBERS), sorted(name for name, value in text.items() if isinstance(value, dict) and "value" in value))
         self.assertTrue(all(text[name]["from"].split(":")[0].split()[0] for name in NUMBERS))
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        with subprocess.Popen([sys.executable, PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+            program.stdout.close()
+            self.assertEqual("", program.stderr.read())
 
     def test_the_documents_table_is_the_programs(self):
         with open(os.path.join(BENCH, "..", "docs", "scaling.md")) as file:
