@@ -106,4 +106,40 @@ function TestProblem.test_what_is_wrong_is_said()
   luaunit.assertEquals(missed, "")
 end
 
+-- {part as the operators have it, with <> for a value: the operators that have it, in order}
+local function parts_of_operators()
+  local parts = {}
+  local function add(part, operator)
+    parts[part] = parts[part] or {}
+    parts[part][operator] = true
+  end
+  for _, fields in ipairs(require "gen.problem_fields") do
+    for _, word in ipairs(fields.words) do add(word, fields.operator) end
+    for _, field in ipairs(fields) do add(field.prefix .. "<>", fields.operator) end
+  end
+  return parts
+end
+
+-- The same from the table of docs/operating.md, whose second column has names of operators and of groups of them.
+local function parts_of_the_document()
+  local groups = { linear = { "linear_logp", "linear_logp_backward", "linear_cross_entropy" }, gradients = { "linear_logp_backward", "linear_cross_entropy" },
+                   all = problem.operators }
+  local section = assert(support.read_template("docs/operating.md"):match("\n## Problems as text\n(.-)\n## "))
+  local parts = {}
+  for names, operators in section:gmatch("\n| (`[^|]+) | ([^|]+) |") do
+    for name in names:gmatch("`([^`]+)`") do
+      local part = name:gsub("<.*>", "<>")
+      parts[part] = parts[part] or {}
+      for operator in operators:gmatch("[%w_]+") do
+        for _, each in ipairs(groups[operator] or { operator }) do parts[part][each] = true end
+      end
+    end
+  end
+  return parts
+end
+
+function TestProblem.test_the_table_of_the_documents_has_all_parts_and_their_operators()
+  luaunit.assertEquals(parts_of_the_document(), parts_of_operators())
+end
+
 support.run()

@@ -242,6 +242,7 @@ is_named() { # WORD: whether something in the tree has this name
     *'<'*) true ;;
     flp_* | FLP_*) grep -rqwF -- "$1" "$tree/runtime" "$tree/templates/params" "$tree/tests/host" ;;
     FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" "$tree/tests/cli" \
+        "$tree/tests/cases.c" "$tree/tests/runtime" "$tree/tests/structure/format.sh" \
         "$tree/tests/python" "$tree/tests/device" "$tree/python" "$tree/quickstart" ;;
     --?*) knows "$1" "$all_help" ;;
     esac
@@ -311,6 +312,19 @@ for document in $documents; do
     for fence in "$blocks"/*.fence; do
         [ -e "$fence" ] && check_block "$document" "${fence%.fence}"
     done
+done
+# The parts of a problem's string, in the order that the program's message names them, and that of the table in operating.md.
+parts_of_message() { # HEAD
+    "$build/fusedlogp-gen" --arch sm_90a --list --problem "$1:?" 2>&1 | sed -n 's/.*wanted //; s/ or /, /; s/, /\n/gp' | sed 's/<.*//'
+}
+parts_of_table() { # HEAD: those of them that the message names
+    parts_of_message "$1" >"$work/named"
+    awk -F'|' '/^## / { inside = /Problems as text/ } inside && /^\| `/ { print $2 }' "$source/docs/operating.md" | grep -o '`[^`<]*' | tr -d '`' |
+        grep -xFf "$work/named"
+}
+for head in linear_logp:bf16:n1:d64:v64 linear_logp_backward:bf16:n1:d64:v64:gh_bf16 linear_cross_entropy:bf16:n1:d64:v64 logits_logp:bf16:n1:v64 \
+    logits_logp_backward:bf16:n1:v64 weighted_sum:bf16:n1:d64 weighted_sum_backward:bf16:n1:d64 scale:bf16:n1:d64; do
+    check_equal "docs/operating.md has the parts of ${head%%:*} in their order" "$(parts_of_message "$head")" "$(parts_of_table "$head")"
 done
 check_numbers "README.md is short" 'a > 0 && a <= 170' "$(wc -l <"$source/README.md")"
 awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source/README.md" | sed 's/^ *//' >"$work/lines"
