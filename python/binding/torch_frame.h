@@ -5,7 +5,7 @@
 #include "fusedlogp.h"
 #include <stdbool.h>
 
-enum { FLP_TORCH_ERROR_BYTES = 1024, FLP_TORCH_OUTPUTS_MAX = 8, FLP_TORCH_INPUTS_MAX = 32, FLP_TORCH_DIMS_MAX = 2 };
+enum { FLP_TORCH_ERROR_BYTES = 1024, FLP_TORCH_OUTPUTS_MAX = 8, FLP_TORCH_INPUTS_MAX = 32 };
 
 /* KEEP IN STEP: python/fusedlogp/_ctypes.py. */
 typedef enum { FLP_TORCH_NONE, FLP_TORCH_TENSOR, FLP_TORCH_NUMBER, FLP_TORCH_NUMBERS } flp_torch_kind;

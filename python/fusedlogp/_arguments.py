@@ -243,7 +243,7 @@ def check_ignore_index(ignore_index: Any) -> Optional[int]:
     return ignore_index
 
 
-def check_target(target: Any, shape: Any, like: Tensor, vocab: int) -> Tensor:
+def check_target(target: Any, shape: Any, like: Tensor) -> Tensor:
     check_tensor("target", target)
     if target.dtype.is_floating_point:
         raise NotImplementedError(
@@ -291,7 +291,7 @@ def check_rows(
         check_same_device("linear_bias", linear_bias, input)
         check_shape("linear_bias", linear_bias, (weight.shape[0],))
         linear_bias = linear_bias.contiguous()
-    target = check_target(target, input.shape[:-1], input, weight.shape[0])
+    target = check_target(target, input.shape[:-1], input)
     shape = target.shape
     shifted = check_flag("shift", shift)
     if shifted:

@@ -17,6 +17,7 @@ _scale_op = _ops.scale_.default
 # KEEP IN STEP: the schemas in python/binding/.
 _LINEAR = 9
 _CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT, _CE_INPUTS = 11, 15, 18, 19, 24
+_CE_TENSORS = [0, 1, 2, 3, 4, 9, 10, 12]
 
 
 def _is_compiling() -> bool:
@@ -341,7 +342,6 @@ class ByTemperature(torch.autograd.Function):
 
 
 def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
-    tensors = [0, 1, 2, 3, 4, 9, 10, 12]
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*output[1:])
     ctx.wanted = inputs[_CE_WANT : _CE_WANT + 3]
@@ -351,7 +351,7 @@ def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
         ctx.save_for_backward(*inputs[:3], *output[4:])
     else:
         ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]
-        ctx.save_for_backward(*(inputs[i] for i in tensors))
+        ctx.save_for_backward(*(inputs[i] for i in _CE_TENSORS))
 
 
 def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
@@ -366,9 +366,8 @@ def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
         scaled = iter(_scale([gradient for gradient, need in zip(ready, needed) if need], g_loss))
         kept = [next(scaled) if need else None for need in needed]
     else:
-        tensors = [0, 1, 2, 3, 4, 9, 10, 12]
         inputs = list(ctx.inputs)
-        for place, tensor in zip(tensors, ctx.saved_tensors):
+        for place, tensor in zip(_CE_TENSORS, ctx.saved_tensors):
             inputs[place] = tensor
         hidden, weight, bias = inputs[:3]
         inputs[_CE_G_LOSS] = _contiguous(g_loss.reshape(-1))

@@ -63,7 +63,7 @@ def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout:
     return main_grad
 
 
-def _loss(rows: arguments.Rows, inputs: list, reduction: int, main_grad: Optional[Tensor], owner: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _loss(rows: arguments.Rows, inputs: list, main_grad: Optional[Tensor], owner: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(loss, logp, lse, entropy), the last three without derivatives. owner: what _operators.main_grad_owner gave."""
     if main_grad is not None and torch.is_grad_enabled():
         if torch._C._are_functorch_transforms_active():
@@ -222,7 +222,7 @@ def linear_cross_entropy(
         arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
     ]  # fmt: skip
     with _operators.AsTorch():
-        loss, _, lse, _ = _loss(rows, inputs, kind, main_grad, _operators.main_grad_owner(linear_weight))
+        loss, _, lse, _ = _loss(rows, inputs, main_grad, _operators.main_grad_owner(linear_weight))
     if kind == 2:
         loss = rows.results(loss)
     return (loss, rows.results(lse)) if return_lse else loss
@@ -453,7 +453,7 @@ def policy_loss(
         *_policy_inputs(chosen, numbers, inputs, rows, reduction, token_weight, outputs, memory_budget, wants),
     ]  # fmt: skip
     with _operators.AsTorch():
-        return _policy_results(rows, _loss(rows, given, arguments.check_reduction(reduction), None), reduction, outputs)
+        return _policy_results(rows, _loss(rows, given, None), reduction, outputs)
 
 
 def _policy_inputs(
@@ -504,7 +504,7 @@ def logits_logp(
     arguments.check_floats("logits", logits)
     if logits.dim() < 1 or logits.shape[-1] < 1:
         raise arguments.wrong(ValueError, "logits' shape", tuple(logits.shape), "(..., V) with V at least 1")
-    target = arguments.check_target(target, logits.shape[:-1], logits, logits.shape[-1])
+    target = arguments.check_target(target, logits.shape[:-1], logits)
 
     def each(name: str, value: Tensor, _padding: float) -> Tensor:
         return arguments.row_values(name, value, logits, target.shape).reshape(-1).contiguous()

@@ -8,11 +8,11 @@
 
 /* The innermost launcher first: torchrun and mpirun may run inside a Slurm job, and Slurm's variables then describe the launcher, not this process. */
 static const struct {
-    const char *launcher, *rank, *size, *local_rank;
-} launchers[] = { { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK" },
-                  { "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK" },
-                  { "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID" },
-                  { "Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID" } };
+    const char *rank, *size, *local_rank;
+} launchers[] = { { "RANK", "WORLD_SIZE", "LOCAL_RANK" },
+                  { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK" },
+                  { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID" },
+                  { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID" } };
 enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 
 #define NAMES \

@@ -45,7 +45,6 @@ enum { host_bf16, host_f16, host_tf32 };
 // Inlined even without optimisation: the compiler does not report the store of a call's result to the machine.
 __attribute__((always_inline)) inline float2 make_float2(float x, float y) { return {x, y}; }
 __attribute__((always_inline)) inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-__attribute__((always_inline)) inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 __attribute__((always_inline)) inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
@@ -89,22 +88,11 @@ template <class T> inline T __shfl_sync(unsigned mask, T value, int lane) { retu
 template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask) {
     return shuffle_from(mask, value, (threadIdx.x ^ (unsigned)lane_mask) & 31);
 }
-// A lane whose source lies outside the warp keeps its own value.
-template <class T> inline T __shfl_up_sync(unsigned mask, T value, unsigned delta) {
-    unsigned lane = threadIdx.x & 31;
-    return shuffle_from(mask, value, lane >= delta ? lane - delta : lane);
-}
-template <class T> inline T __shfl_down_sync(unsigned mask, T value, unsigned delta) {
-    unsigned lane = threadIdx.x & 31;
-    return shuffle_from(mask, value, lane + delta < 32 ? lane + delta : lane);
-}
 extern "C" unsigned flp_host_ballot(unsigned mask, bool condition);
 inline unsigned __ballot_sync(unsigned mask, int condition) { return flp_host_ballot(mask, condition != 0); }
 inline int __any_sync(unsigned mask, int condition) { return flp_host_ballot(mask, condition != 0) != 0; }
-inline int __all_sync(unsigned mask, int condition) { return flp_host_ballot(mask, condition == 0) == 0; }
 
 extern "C" void flp_host_atomic(const void *at, unsigned long bytes);
-inline void __threadfence() {}
 // The machine switches threads only within its own functions, so everything after the call happens in one step.
 template <class T, class Change> __attribute__((no_sanitize("thread"))) inline T change_atomically(T *at, Change change) {
     flp_host_atomic(at, sizeof(T));
@@ -118,15 +106,9 @@ template <class T> inline T atomicAdd(T *at, T value) {
 template <class T> inline T atomicMin(T *at, T value) {
     return change_atomically(at, [=](T old) { return min(old, value); });
 }
-template <class T> inline T atomicMax(T *at, T value) {
-    return change_atomically(at, [=](T old) { return max(old, value); });
-}
 template <class T> inline T atomicOr(T *at, T value) {
     return change_atomically(at, [=](T old) { return old | value; });
 }
 template <class T> inline T atomicExch(T *at, T value) {
     return change_atomically(at, [=](T) { return value; });
-}
-template <class T> inline T atomicCAS(T *at, T expected, T value) {
-    return change_atomically(at, [=](T old) { return old == expected ? value : old; });
 }

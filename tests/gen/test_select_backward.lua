@@ -261,7 +261,8 @@ function TestSelectBackward.test_blocks_of_wide_products_for_grad_hidden_share_m
     return specs.hidden_product.stages
   end
   local saved = ":saved_exp:all_saved"
-  luaunit.assertEquals({ stages(128, 2048, saved), stages(128, 2049, saved), stages(64, 4096, saved), stages(64, 4097, saved) }, { 8, 4, 8, 4 })
+  luaunit.assertEquals({ stages(128, 2048, saved), stages(128, 2049, saved), stages(64, 4096, saved), stages(64, 4097, saved), stages(64, 5120, saved) },
+    { 8, 4, 8, 4, 4 })
   luaunit.assertEquals({ stages(128, 4096, ""), stages(128, 4096, ":saved_exp"), stages(128, 4096, ":saved_exp:direct") }, { 8, 8, 8 })
 end
 

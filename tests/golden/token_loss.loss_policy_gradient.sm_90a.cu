@@ -18,8 +18,8 @@ struct Config {
 #line 1 "templates/params/token_loss.h"
 #line 1 "templates/parts/target.cuh"
 #line 1 "templates/parts/token_loss_row.cuh"
-#line 1 "templates/parts/class_weights.cuh"
 #line 1 "templates/parts/simt.cuh"
+#line 1 "templates/parts/class_weights.cuh"
 #line 1 "templates/sm90/dependent_launch.cuh"
 #line 1 "loss"
 // The token loss policy_gradient and its derivatives.

@@ -120,27 +120,42 @@ static void the_embedded_generator_selects_and_emits(void **state)
     assert_string_equal("portable", selection.path);
 }
 
-static void select_for_rows(const char *dtype, int64_t rows, const char *backend, flp_selection *selection)
+static void select_for_rows(const char *format, int64_t rows, const char *backend, flp_selection *selection)
 {
-    char text[96];
+    char text[160];
 
-    snprintf(text, sizeof(text), "linear_logp_backward:%s:n%lld:d2048:v131072:gh_%s:gw_%s:forward", dtype, (long long)rows, dtype, dtype);
+    snprintf(text, sizeof(text), format, (long long)rows);
     *selection = (flp_selection){ 0 };
     assert_succeeds(flp_generator_select(generator, &(flp_wanted_kernels){ text, 90, backend, "" }, selection));
 }
 
-/* Calls without a plan share those of flp_dispatch_rows. */
+/* Calls without a plan share those of flp_dispatch_rows: the ends of their buckets are where variants change. */
 static void rows_that_share_a_plan_have_its_variants(void **state)
 {
-    static const char *const kinds[][2] = { { "bf16", "sm_90a" }, { "bf16", "portable" }, { "f32", "portable" } };
+    static const struct {
+        const char *format, *backend;
+    } kinds[] = {
+        { "linear_logp:bf16:n%lld:d4096:v128256:argmax", "sm_90a" },
+        { "linear_logp:f32:n%lld:d2048:v131072", "sm_90a" },
+        { "linear_logp:bf16:n%lld:d2048:v131072:saved_exp", "sm_90a" },
+        { "linear_logp_backward:bf16:n%lld:d2048:v131072:gh_bf16:gw_bf16", "sm_90a" },
+        { "linear_logp_backward:bf16:n%lld:d2048:v131072:gh_bf16:gw_bf16:forward", "sm_90a" },
+        { "linear_logp_backward:bf16:n%lld:d2048:v131072:gh_bf16:gw_bf16:forward", "portable" },
+        { "linear_logp_backward:f32:n%lld:d2048:v131072:gh_f32:gw_f32:forward", "portable" },
+        { "linear_cross_entropy:bf16:n%lld:d4096:v128256:gh_bf16:gw_bf16:sum:saved_exp", "sm_90a" },
+        { "linear_cross_entropy:bf16:n%lld:d4096:v128256:gh_bf16:gw_bf16:sum:saved_exp:all_saved", "sm_90a" },
+        { "linear_cross_entropy:bf16:n%lld:d4096:v128256:gh_bf16:gw_bf16:sum:saved_exp:direct", "sm_90a" },
+        { "linear_cross_entropy:bf16:n%lld:d4096:v128256:dv:gh_bf16:gw_bf16:sum", "sm_90a" },
+        { "logits_logp:bf16:n%lld:v131072", "sm_90a" },
+    };
     flp_selection own, shared;
 
     (void)state;
     assert_succeeds(flp_generator_create(&generator));
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        for (int64_t rows = 1; rows < 1100; rows += rows < 300 ? 1 : 31) {
-            select_for_rows(kinds[i][0], rows, kinds[i][1], &own);
-            select_for_rows(kinds[i][0], flp_dispatch_rows(rows), kinds[i][1], &shared);
+        for (int64_t rows = 1; rows <= 8200; rows += rows < 140 || rows % 512 < 2 || rows % 512 > 509 ? 1 : 127 - rows % 127) {
+            select_for_rows(kinds[i].format, rows, kinds[i].backend, &own);
+            select_for_rows(kinds[i].format, flp_dispatch_rows(rows), kinds[i].backend, &shared);
             assert_memory_equal(own.variant, shared.variant, sizeof(own.variant));
         }
 }
