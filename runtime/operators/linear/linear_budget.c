@@ -360,12 +360,18 @@ static int64_t most_that_fits(const flp_linear_work *work, flp_backward_chunks (
     return low;
 }
 
+/* Chunks of which one is the whole vocabulary of all rows. Not with grad_bias, whose kernel comes between the two products. */
+static int can_go_hidden_first(const flp_linear_work *work, const flp_backward_chunks *all)
+{
+    return all->saves_exp && all->direct && work->backward->grad_weight != FLP_NONE && work->backward->grad_bias == FLP_NONE;
+}
+
 /* The chunks `all`, with hidden_first where that is possible and the rows times their factors fit, too. */
 static flp_backward_chunks with_hidden_first(const flp_linear_work *work, const flp_backward_chunks *all)
 {
     flp_backward_chunks chunks = *all;
 
-    chunks.hidden_first = flp_vocab_chunks_can_go_hidden_first(work->backward, all);
+    chunks.hidden_first = can_go_hidden_first(work, all);
     return fits(work, &chunks) ? chunks : *all;
 }
 

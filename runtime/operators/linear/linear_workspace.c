@@ -9,8 +9,7 @@
 enum {
     NUMBER = 4, /* bytes, as all of these */
     PAIR = 8,
-    TICKET = 8,
-    ALIGNED_BYTES = 16 /* of rows that TMA reads */
+    TICKET = 8
 };
 
 static const char *const step_names[] = {
@@ -26,7 +25,7 @@ static int element_bytes(const flp_linear_work *work)
 
 static int keeps_packed(const flp_linear_work *work)
 {
-    return work->backward && flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
+    return flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
 }
 
 /* 1: rows are packed for the forward. A shard's forward is a call of its own and reads all rows. */
@@ -37,7 +36,7 @@ static int packs_for_forward(const flp_linear_work *work)
 
 int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
 {
-    return work->backward ? flp_vocab_chunks_row_stride(work->backward) : flp_int64_round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
+    return flp_vocab_chunks_row_stride(work->backward);
 }
 
 int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
@@ -56,7 +55,7 @@ int64_t flp_linear_work_chunk_rows(const flp_linear_work *work, int64_t rows)
 {
     const int64_t chunk = work->chunks.row_chunk;
 
-    return chunk > 0 && chunk < rows ? chunk : rows;
+    return chunk > 0 ? flp_int64_smaller(chunk, rows) : rows;
 }
 
 typedef struct {
@@ -105,7 +104,7 @@ static void add_rows(const layout *to)
 {
     const int64_t blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the most chunks of rows that there can be */
     const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
-    const int has_forward = packs_for_forward(to->work), gradients = (to->work->backward && flp_vocab_chunks_have_gradients(to->work->backward));
+    const int has_forward = packs_for_forward(to->work), gradients = flp_vocab_chunks_have_gradients(to->work->backward);
     const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
 
     add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_INDEX_ROWS,

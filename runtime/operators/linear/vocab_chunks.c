@@ -28,14 +28,7 @@ static int packed_in_grad_hidden(const flp_linear_logp_backward_problem *normal)
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns)
 {
     return columns >= flp_vocab_chunks_all_columns(normal) && columns >= normal->forward.hidden && packed_in_grad_hidden(normal) &&
-           (saves_exp || (normal->grad_hidden != FLP_NONE && normal->grad_filter_eps == 0));
-}
-
-/* Not with grad_bias, whose kernel comes between the two products, nor with chunks of rows, which would have to wait for both. */
-int flp_vocab_chunks_can_go_hidden_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
-{
-    return chunks->saves_exp && chunks->direct && chunks->row_chunk == 0 && normal->grad_hidden != FLP_NONE && normal->grad_weight != FLP_NONE &&
-           normal->grad_bias == FLP_NONE;
+           (saves_exp || normal->grad_filter_eps == 0);
 }
 
 /* Packed rows can wait in grad_hidden for their chunk only where no result is written to grad_hidden before the last chunk of rows. */

@@ -168,9 +168,6 @@ int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *nor
 /* 1: with a first chunk of this many columns, of saved exponentials or of derivatives, grad_hidden is one product without sums (`direct`). */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns);
 
-/* 1: hidden_first is possible if the workspace has room for the rows times their factors. chunks: of which one is the whole vocabulary. */
-int flp_vocab_chunks_can_go_hidden_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
-
 /* 1: packed rows have a place of their own in the workspace; 0: they are stored in grad_hidden until that is written. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
