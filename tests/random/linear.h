@@ -36,8 +36,7 @@ typedef struct {
     int total_beyond;
     flp_random_gradient hidden, weight, bias;
     double largest_upstream;
-    int rows_beyond;                       /* bf16 may have no room for a row of hidden times what its saved exponentials are multiplied by */
-    int64_t terms_by_vocab, terms_by_rows; /* depth of the sums */
+    int rows_beyond; /* bf16 may have no room for a row of hidden times what its saved exponentials are multiplied by */
 } flp_random_linear;
 
 /* linear_data.c */
