@@ -1,5 +1,5 @@
 // Copies the valid rows of hidden to contiguous rows, and sets to 0 the sums to which the products of grad_hidden add. The last valid row is followed by rows
-// of zeros up to a multiple of 256: the last step of grad_weight's product reads them, and 0 times NaN would not be 0.
+// of zeros up to a multiple of FLP_BACKWARD_ROW_BLOCK: the last step of grad_weight's product reads them, and 0 times NaN would not be 0.
 // Config: element, threads
 template <class T> __device__ __forceinline__ Vector multiply(const Vector &vector, float factor) {
     float values[vector_elements<T>];
@@ -18,7 +18,8 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_gat
     allow_next_kernel();
     if (params.mark && blockIdx.x == 0 && threadIdx.x == 0) *params.mark = 0;
     if (params.skips_whole && *params.count == params.rows) return;
-    int count = *params.count, filled = min((count + 255) / 256 * 256, params.rows), vectors = ceil_div(params.hidden_size, elements);
+    int count = *params.count, whole_blocks = (count + (FLP_BACKWARD_ROW_BLOCK - 1)) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK;
+    int filled = min(whole_blocks, params.rows), vectors = ceil_div(params.hidden_size, elements);
     for (int r = blockIdx.x; r < filled; r += gridDim.x) {
         i64 source = r >= count ? 0 : params.row ? params.row[r] : r;
         const element *from = hidden + source * params.hidden_stride;

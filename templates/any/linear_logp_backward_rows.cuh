@@ -199,8 +199,9 @@ template <class Config> struct BackwardRows {
             if (params.row_factor) complete_saved_exp(at, row);
         }
         // The tile kernels work on whole blocks of rows: rows past the last valid one have coefficients 0 and no target.
+        int whole_blocks = (count + (FLP_BACKWARD_ROW_BLOCK - 1)) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK;
 #pragma unroll 1
-        for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1, 0, 0};
+        for (int at = count + first; at < whole_blocks; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1, 0, 0};
         if (first != 0) return;
         for (int i = 0; i < FLP_MEETINGS; i++) params.meetings[i] = 0;
         *params.factor = factor;

@@ -13,7 +13,7 @@ typedef struct BackwardRowsParams {
     const void *target; /* [rows] int32 or int64 */
     /* [rows]; row_temperature, entropy, g_lse, g_entropy and g_sum may be NULL. g_sum is the upstream gradient of sum_v w[v] z[v]. */
     const float *row_temperature, *lse, *entropy, *g_logp, *g_lse, *g_entropy, *g_sum;
-    flp_row_gradient *gradient;      /* [rows rounded up to a multiple of 256]: the valid rows', then up to a multiple of 256 zeros with target -1 */
+    flp_row_gradient *gradient;      /* [rows rounded up to FLP_BACKWARD_ROW_BLOCK]: the valid rows', then zeros with target -1 up to a multiple of it */
     i32 *row, *packed_index, *count; /* [rows] a valid row's index in hidden; [rows] the inverse, -1: not a valid row; the number of valid rows */
     float *factor, *inverse_factor;  /* a power of two by which the derivatives are multiplied where they are stored in fp16, else 1; and its inverse */
     flp_tally *target_errors;        /* NULL: bad targets are not counted */

@@ -8,6 +8,9 @@ enum {
     FLP_OUT_BOX_BYTES = 128, /* of a row of the TMA box with which a tile is stored */
     FLP_OUT_BOX_ROWS = 16,   /* of that box */
     FLP_ENGINE_BYTES = 16,   /* TMA stores a row in whole units of these bytes */
-    FLP_KEPT_BLOCK = 64      /* rows, and columns, of a block of dlogit that the gradient filter keeps or skips */
+    FLP_KEPT_BLOCK = 64,     /* rows, and columns, of a block of dlogit that the gradient filter keeps or skips */
+    /* The most rows that a cluster of a backward's tile kernel may have; plans refuse kernels with more. The rows' coefficients, and the packed rows, are
+     * followed by zeros up to a multiple of it. */
+    FLP_BACKWARD_ROW_BLOCK = 256
 };
 #endif

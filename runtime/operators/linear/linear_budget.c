@@ -107,9 +107,9 @@ static int64_t all_tiles(const flp_linear_work *work)
 /* The width of chunks of at most `wide` tiles: a smaller one where the last chunk of the vocabulary's `all` tiles would be small. */
 static int64_t even_out(int64_t wide, int64_t all)
 {
-    const int64_t chunks = (all + wide - 1) / wide;
+    const int64_t chunks = flp_int64_divide_up(all, wide);
 
-    return all % wide * 3 < wide ? (all + chunks - 1) / chunks : wide;
+    return all % wide * 3 < wide ? flp_int64_divide_up(all, chunks) : wide;
 }
 
 /* Chunks of these widths, in tiles, after saved_exp columns of saved exponentials. borrowed_rows: that of the chunks. With saved exponentials, widths are not
@@ -410,13 +410,12 @@ static int64_t choose_row_chunk(const flp_linear_work *work)
     const int adds_weight = normal->grad_weight == FLP_NONE || (normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT);
     const int adds_bias = normal->grad_bias == FLP_NONE || (normal->grad_bias == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_BIAS);
     const int64_t rows = is_known && adds_weight && adds_bias ? most_rows(work) : 0;
-    int64_t chunks, even;
+    int64_t chunks;
 
     if (rows == 0)
         return 0;
-    chunks = (normal->forward.rows + rows - 1) / rows;
-    even = (normal->forward.rows + chunks - 1) / chunks;
-    return chunks > 1 ? (even + FLP_BACKWARD_ROW_BLOCK - 1) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK : 0;
+    chunks = flp_int64_divide_up(normal->forward.rows, rows);
+    return chunks > 1 ? flp_int64_round_up(flp_int64_divide_up(normal->forward.rows, chunks), FLP_BACKWARD_ROW_BLOCK) : 0;
 }
 
 /* The same without a budget, only where grad_hidden is the only gradient. It does not depend on the problem's rows. A row's bits do not depend on its chunk,

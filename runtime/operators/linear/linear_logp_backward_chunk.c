@@ -246,7 +246,7 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const flp_d
         .first_column = (int32_t)part->first,
     };
     void *parameters[] = { &params };
-    const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
+    const unsigned blocks = (unsigned)flp_int64_divide_up(part->columns, FLP_BIAS_COLUMNS);
 
     flp_workspace_begin_step(run->call.workspace, part->finishes_first ? FLP_STEP_BIAS_BEHIND : part->row_factor ? FLP_STEP_SAVED_EXP_BIAS : FLP_STEP_BIAS);
     return flp_call_launch(run->call.plan->bias, blocks, run->call.args->stream, parameters);
@@ -278,12 +278,11 @@ flp_status flp_backward_run_hidden_product(const flp_backward_execution *run, co
 /* Counts and clears the filter's bits. columns: those of the chunk to which the bits belong; 0 before the first chunk: only clears. */
 flp_status flp_backward_count_kept(const flp_backward_execution *run, int64_t columns)
 {
-    const int64_t row_blocks = (run->rows.rows + 255) / 256 * 4;
     flp_backward_filter_params params = {
         .kept = kept_bits(run),
         .statistics = (flp_tally *)(uintptr_t)run->call.plan->statistics,
         .row_count = run->rows.count,
-        .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->call.plan->work)),
+        .words = (int32_t)(flp_linear_work_kept_row_blocks(run->rows.rows) * flp_linear_work_kept_words(&run->call.plan->work)),
         .rows = (int32_t)run->rows.rows,
         .columns = (int32_t)columns,
     };

@@ -80,7 +80,7 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
     if (run->row_factor)
         use_saved_exp(run, &params);
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_DIFFERENTIATE);
-    return flp_call_launch(kernel, (unsigned)(rows < 1 ? 1 : (rows + threads - 1) / threads), args->stream, parameters);
+    return flp_call_launch(kernel, (unsigned)flp_int64_larger(1, flp_int64_divide_up(rows, threads)), args->stream, parameters);
 }
 
 flp_status flp_backward_order_targets(const flp_backward_execution *run)
@@ -96,7 +96,7 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
     void *parameters[] = { &params };
 
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_ORDER_TARGETS);
-    return flp_call_launch(run->call.plan->target_order, (unsigned)((run->rows.rows + rows - 1) / rows), run->call.args->stream, parameters);
+    return flp_call_launch(run->call.plan->target_order, (unsigned)flp_int64_divide_up(run->rows.rows, rows), run->call.args->stream, parameters);
 }
 
 flp_status flp_backward_clear_other_shards(const flp_backward_execution *run)

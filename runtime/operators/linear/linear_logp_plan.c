@@ -72,7 +72,7 @@ enum { LONGEST_UNIT = 4 }; /* tiles of a unit, for flp_split_even */
 
 flp_split flp_split_compute(int64_t vocab, int block_columns, int n_split)
 {
-    const int32_t tiles = (int32_t)((vocab + block_columns - 1) / block_columns), big_tiles = tiles / n_split;
+    const int32_t tiles = (int32_t)flp_int64_divide_up(vocab, block_columns), big_tiles = tiles / n_split;
 
     if (big_tiles < 2)
         return (flp_split){ .tiles = tiles, .splits = tiles };
@@ -117,12 +117,12 @@ flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, co
     const int64_t cluster_rows = (int64_t)tile->block_rows * tile->cluster;
     const int64_t row_groups = flp_int64_divide_up(rows, cluster_rows);
     const int64_t units = row_groups * splits;
-    const int64_t clusters = flp_int64_larger(1, (int64_t)multiprocessors * tile->resident_blocks / tile->cluster);
+    const int64_t clusters = flp_tile_launch_clusters(tile, multiprocessors);
 
     if (rows == 0)
         return (flp_linear_logp_shape){ .group = 1 };
     return (flp_linear_logp_shape){
-        .tile_blocks = (unsigned)((units < clusters ? units : clusters) * tile->cluster),
+        .tile_blocks = (unsigned)(flp_int64_smaller(units, clusters) * tile->cluster),
         .combine_blocks = (unsigned)flp_int64_divide_up(rows, combine->block_rows),
         .group = flp_tile_launch_group(row_groups, row_bytes * cluster_rows, tuned_group),
     };

@@ -46,6 +46,11 @@ int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
     return flp_linear_work_forward_stride(work) * (work->chunks.in_forward ? NUMBER / element_bytes(work) : 1);
 }
 
+int64_t flp_linear_work_kept_row_blocks(int64_t rows)
+{
+    return flp_int64_round_up(rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
+}
+
 int64_t flp_linear_work_kept_words(const flp_linear_work *work)
 {
     return (flp_int64_larger(work->chunks.columns, work->chunks.borrowed_columns) / FLP_KEPT_BLOCK + 31) / 32;
@@ -102,7 +107,7 @@ static flp_linear_step last_weight_step(const flp_linear_work *work, flp_linear_
 /* The index of the valid rows, and the packed rows. */
 static void add_rows(const layout *to)
 {
-    const int64_t blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the most chunks of rows that there can be */
+    const int64_t blocks = flp_int64_divide_up(to->rows, FLP_BACKWARD_ROW_BLOCK); /* the most chunks of rows that there can be */
     const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
     const int has_forward = packs_for_forward(to->work), gradients = flp_vocab_chunks_have_gradients(to->work->backward);
     const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
@@ -225,7 +230,7 @@ static void add_dlogit(const layout *to)
 static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
-    const int64_t rows = rows_behind_forward(to), blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
+    const int64_t rows = rows_behind_forward(to);
     const flp_linear_step zeroed = is_lent(to->work)                                 ? FLP_STEP_SCALE_ROWS
                                    : to->work->chunks.saves_exp                      ? FLP_STEP_UNSCALE_ROWS
                                    : to->work->losses && packs_for_forward(to->work) ? FLP_STEP_GATHER
@@ -241,7 +246,8 @@ static void add_gradients(const layout *to)
         add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS,
             last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND));
     if (backward->grad_filter_eps > 0)
-        add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
+        add(to, FLP_PART_KEPT, "kept", flp_linear_work_kept_row_blocks(to->rows) * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER,
+            FLP_STEP_COUNT_FILTER);
     add_dlogit(to);
     add_scaled_rows(to);
     if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct && !to->work->chunks.in_forward)

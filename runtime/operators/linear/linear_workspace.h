@@ -84,13 +84,13 @@ typedef enum {
     FLP_PART_OVERFLOW,         /* [rows] i32: which rows overflowed */
     FLP_PART_BLOCK_OVERFLOW,   /* [rows + 1] i32: which blocks of rows have such a row (params/linear_logp.h) */
     FLP_PART_ROW_FACTOR,       /* [chunk rows] f32: the factor that turns a row's saved exponentials into derivatives */
-    FLP_PART_GRADIENT,         /* flp_row_gradient [chunk rows rounded up to 256]: the rows' coefficients; before, the sums that a forward hands over */
-    FLP_PART_TARGETS,          /* flp_row_target [chunk rows]: the valid rows' targets and the derivatives by their logits */
-    FLP_PART_TARGET_ORDER,     /* flp_sorted_target [chunk rows]: the valid rows sorted by target */
+    FLP_PART_GRADIENT, /* flp_row_gradient [chunk rows rounded up to FLP_BACKWARD_ROW_BLOCK]: the rows' coefficients; before, the sums that a forward hands over */
+    FLP_PART_TARGETS,      /* flp_row_target [chunk rows]: the valid rows' targets and the derivatives by their logits */
+    FLP_PART_TARGET_ORDER, /* flp_sorted_target [chunk rows]: the valid rows sorted by target */
     /* [chunk rows][forward stride] of hidden's dtype: the packed rows times their factors. Only where saved exponentials are computed again and these rows
      * have no place in grad_weight (FLP_SCALED_IN_WORKSPACE), or where grad_hidden's product comes first. */
     FLP_PART_SCALED_ROWS,
-    /* With grad_filter_eps: [blocks of 64 rows, of rows rounded up to 256][kept words] u32: a bit for each block of dlogit that the products do not skip. */
+    /* With grad_filter_eps: [kept row blocks][kept words] u32: a bit for each block of dlogit that the products do not skip. */
     FLP_PART_KEPT,
     /* [chunk rows][columns of the chunk] of hidden's dtype: dlogit, or the saved exponentials in its place. With `direct`, grad_hidden's rows [rows][D] pass
      * through it at the end, on the way to their places. */
@@ -122,7 +122,8 @@ typedef struct {
 int64_t flp_linear_work_packed_stride(const flp_linear_work *work);
 int64_t flp_linear_work_forward_stride(const flp_linear_work *work);
 
-/* Words of a row block in FLP_PART_KEPT. */
+/* The row blocks of FLP_PART_KEPT for so many rows, and the words of each. */
+int64_t flp_linear_work_kept_row_blocks(int64_t rows);
 int64_t flp_linear_work_kept_words(const flp_linear_work *work);
 
 /* The number of a call's rows that are processed at a time: a chunk of rows, or all. */

@@ -68,6 +68,11 @@ int32_t flp_tile_launch_square(int64_t row_groups, int64_t tiles, int64_t rows, 
     return in_equal_groups(row_groups, side);
 }
 
+int64_t flp_tile_launch_clusters(const flp_manifest *manifest, int64_t multiprocessors)
+{
+    return flp_int64_larger(1, multiprocessors * manifest->resident_blocks / manifest->cluster);
+}
+
 flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const flp_tile_launch *launch)
 {
     const flp_manifest *manifest = &plan->kernels[role]->manifest;
@@ -77,7 +82,7 @@ flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const 
     return (flp_tile_shape){
         .row_groups = row_groups,
         .tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns),
-        .clusters = flp_int64_larger(1, multiprocessors * manifest->resident_blocks / manifest->cluster),
+        .clusters = flp_tile_launch_clusters(manifest, multiprocessors),
     };
 }
 

@@ -32,11 +32,14 @@ typedef struct {
     int64_t multiprocessors_left; /* not used, but left to what runs beside the launch */
 } flp_tile_launch;
 
+/* The number of clusters that fit on so many multiprocessors at once. */
+int64_t flp_tile_launch_clusters(const flp_manifest *manifest, int64_t multiprocessors);
+
 /* The shape of a launch of the plan's kernel of this role. */
 typedef struct {
     int64_t row_groups; /* groups of as many rows as a cluster has */
     int64_t tiles;      /* cluster tiles that cover out */
-    int64_t clusters;   /* that fit on the multiprocessors at once; a launch has no more of them than tiles */
+    int64_t clusters;   /* flp_tile_launch_clusters; a launch has no more of them than tiles */
 } flp_tile_shape;
 flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const flp_tile_launch *launch);
 

@@ -318,7 +318,7 @@ flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *norma
 
     if (wide > 0 && has_room(normal, first, wide, chunks->borrowed_rows))
         return (flp_vocab_chunk){ wide, has_room(normal, first, wide, rows) ? borrowed_at(normal, first + wide) : -1 };
-    return (flp_vocab_chunk){ left < chunks->columns ? left : chunks->columns, -1 };
+    return (flp_vocab_chunk){ flp_int64_smaller(left, chunks->columns), -1 };
 }
 
 static int64_t dlogit_bytes(const flp_linear_logp_backward_problem *normal, int64_t rows, int64_t columns)

@@ -2,6 +2,7 @@
 #ifndef FLP_OPERATORS_VOCAB_CHUNKS_H
 #define FLP_OPERATORS_VOCAB_CHUNKS_H
 #include "fusedlogp.h"
+#include "params/tiles.h"
 
 enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
 
@@ -54,8 +55,6 @@ typedef struct {
     /* Neighbouring chunks whose dlogit together takes no more than this share launches (flp_vocab_slab). 0: each chunk has its own. */
     int64_t slab_bytes;
 } flp_backward_chunks;
-
-enum { FLP_BACKWARD_ROW_BLOCK = 256 /* the most rows that a cluster may have; plans refuse kernels with more */ };
 
 typedef struct {
     int64_t columns;
