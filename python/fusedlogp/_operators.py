@@ -17,7 +17,7 @@ _scale_op = _ops.scale_.default
 # KEEP IN STEP: the schemas in python/binding/.
 _LINEAR = 9
 _CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT, _CE_INPUTS = 11, 15, 18, 19, 24
-_CE_TENSORS = [0, 1, 2, 3, 4, 9, 10, 12]
+_CE_TENSORS = (0, 1, 2, 3, 4, 9, 10, 12)  # the arguments of a forward that are tensors or None
 
 
 def _is_compiling() -> bool:
@@ -372,7 +372,7 @@ def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
         hidden, weight, bias = inputs[:3]
         inputs[_CE_G_LOSS] = _contiguous(g_loss.reshape(-1))
         inputs[_CE_WANT : _CE_WANT + 3] = needed
-        inputs[18] = False
+        inputs[_CE_ENTROPY] = False
         grads = call("linear_cross_entropy", *inputs)[4:]
         kept = [gradient if need else None for gradient, need in zip(grads, needed)]
     return tuple(_once(kept, (hidden, weight, bias, g_loss))) + nothing
@@ -428,7 +428,7 @@ class CrossEntropyInto(torch.autograd.Function):
         inputs[_CE_G_LOSS] = g_loss.detach().reshape(-1).contiguous()  # torch.compile of 2.6 takes no is_contiguous here
         want_hidden, want_bias = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
         inputs[_CE_WANT : _CE_WANT + 3] = [want_hidden, True, want_bias]
-        inputs[18] = False
+        inputs[_CE_ENTROPY] = False
         with torch.no_grad(), AsTorch():
             grads = _ops.linear_cross_entropy_accumulate(*inputs, ctx.main_grad)
             dummy = tell_owner(ctx.owner[0], weight) if ctx.needs_input_grad[1] else None
