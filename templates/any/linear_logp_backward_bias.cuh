@@ -1,7 +1,7 @@
 // grad_bias of a chunk of the vocabulary: the sums over the rows of the derivatives by the logits.
 //
 // A block has FLP_BIAS_COLUMNS columns, one for each lane. Each warp adds every `warps`-th row; then the warps' sums are added in their order.
-// Config: element, out_element, adds, threads
+// Config: element, out_element, adds, threads, shared_bytes
 template <class Config> __device__ __forceinline__ void linear_logp_backward_bias(const BackwardBiasParams &params) {
     using element = typename Config::element;
     using Out = typename Config::out_element;

@@ -10,7 +10,7 @@
 // The tile kernels compute p as 2^x, where x = z2 - offset has an integer offset; the fractional rest of the log2 of the row's sum goes into the
 // coefficients. The derivative by the target's logit contains 1 - p, which would lose its digits for a likely target: where logp is known, it is computed
 // here from logp.
-// Config: threads, scales
+// Config: threads, scales, shared_bytes
 template <class Config> struct BackwardRows {
     static constexpr int warps = Config::threads / 32;
     static_assert(warps == 32, "each lane has a warp's number");

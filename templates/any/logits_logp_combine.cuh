@@ -1,5 +1,5 @@
 // Merges the segments' sums of rows that several blocks have read: one warp a row.
-// Config: threads, has_entropy, wants_argmax
+// Config: threads, and those of logits_merge
 template <class Config> __device__ __forceinline__ void logits_logp_combine(const LogitsLogpParams &params) {
     int number = blockIdx.x * (Config::threads / 32) + warp_index();
     if (number >= params.rows) return;

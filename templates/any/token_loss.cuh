@@ -3,7 +3,7 @@
 //
 // Sums over rows or classes are in fp64 and in a fixed order: each thread adds its own rows in turn, then the threads' sums are added pairwise. Where rows
 // are processed in chunks, a launch has those of one chunk, and the chunks' losses are added in order.
-// Config: threads
+// Config: threads, shared_bytes
 template <class Config> struct TokenLosses {
     const TokenLossParams &params;
     double *shared; // [threads]

@@ -6,7 +6,7 @@
 //
 // x is loaded one step ahead of the products, across the ends of rows, so that loads are always in flight. w is read through the L1 cache, in which the loads
 // of x leave no copies. A copy of w in shared memory would have to be waited for at the start, and would take room from the L1 that loads in flight need.
-// Config: element, weight_element, output_element, threads, team, unroll, vector_bytes
+// Config: element, weight_element, output_element, threads, team, unroll, vector_bytes, shared_bytes
 template <class Config> struct SharedStorage { float warp_sums[2][Config::threads / 32]; };
 
 // The elements of w that multiply one vector of x.

@@ -2,7 +2,7 @@
 //
 // The order is fixed: warp i adds tiles i, i + warps, ... in turn, then the warps' sums are added in index order, and with accumulate the result is added to
 // what grad_w holds. It depends only on the number of tiles.
-// Config: weight_gradient_element, threads
+// Config: weight_gradient_element, threads, shared_bytes
 template <class Config> struct SharedStorage { float sums[Config::threads / 32][FLP_WEIGHTED_SUM_COMBINE_COLUMNS]; };
 
 // Eight loads are in flight at a time, to hide their latency.

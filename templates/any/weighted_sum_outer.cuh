@@ -2,7 +2,7 @@
 //
 // Blocks are short-lived and follow the order of memory, so that at any time the device writes to one narrow window of it. (Persistent blocks that each have
 // a part of the rows write 5 to 15 % slower.)
-// Config: element, weight_element, gradient_element, threads, unroll, vector_bytes
+// Config: element, weight_element, gradient_element, unroll, vector_bytes
 
 // Stores bytes / sizeof(Element) elements to an address that is a multiple of `bytes`; the elements from `valid` on are not written.
 template <class Element, int bytes> __device__ __forceinline__ void store_floats(const float *values, int valid, Element *to) {

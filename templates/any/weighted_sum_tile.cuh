@@ -3,7 +3,7 @@
 // The order of a column's additions: lane l of the block (one of `lanes` groups of threads, column_block.cuh) adds the tile's rows l, l + lanes, ... in turn,
 // then the lanes are added pairwise. The combine adds the tiles, where there is more than one. How rows are cut into tiles and lanes depends only on (rows,
 // columns, element) (runtime/operators/weighted_sum/weighted_sum_plan.h).
-// Config: element, gradient_element, weight_gradient_element, threads, unroll, vector_bytes
+// Config: element, gradient_element, weight_gradient_element, threads, unroll, vector_bytes, shared_bytes
 template <class Config> struct SharedStorage {
     // The sums of the upper half of the lanes, stored by position in the vector, so that neighbouring threads access neighbouring words.
     float sums[vector_elements<typename Config::element>][Config::threads / 2];

@@ -1,4 +1,5 @@
 // The weights of the classes (linear_cross_entropy), of a dtype that only the launch knows.
+// Config: none
 
 // weights: NULL: all are 1; dtype: flp_dtype; v: the vocabulary entry.
 __device__ __forceinline__ float class_weight_at(const void *weights, int dtype, i64 v) {

@@ -1,5 +1,5 @@
 // The columns and rows that a thread of weighted_sum's backward works on: the columns of one vector, in every lanes-th of the block's rows.
-// Config: threads
+// Config: none
 template <class Config> struct ColumnBlock {
     int vector; // index of the vector in the row
     int lane;   // among the threads that have the same vector

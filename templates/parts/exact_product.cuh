@@ -1,5 +1,5 @@
 // One stage's product by fp32 multiply-add instead of tensor cores, with the accumulators in the same threads and registers as those of mma.sync.
-// Config: element (float), warp_rows, warp_columns, and those of shared_tile
+// Config: element (float), warp_rows, and those of shared_tile
 template <class Config> struct StageProduct {
     using TileA = typename Operands<Config>::TileA;
     using TileB = typename Operands<Config>::TileB;

@@ -3,7 +3,7 @@
 //
 // A warp executes this once for each row, mostly without the code in its instruction cache: few instructions matter more here than few passes over the
 // segments.
-// Config: has_entropy, wants_argmax
+// Config: element, has_entropy, wants_argmax
 struct LogitsSlots {
     float2 *partial; // [segments]: origin (-inf: all logits are -inf), sum
     float2 *best;    // [segments]: largest logit, its column (the bits of an int)

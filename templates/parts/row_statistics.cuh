@@ -17,7 +17,7 @@
 // For the entropy, the moment, the sum of (z2 - k) 2^(z2 - k), is computed along with the sum. For label smoothing, the logits themselves are summed up too,
 // each times the weight of its class.
 //
-// Config: is_packed, fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
 // class_element, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 

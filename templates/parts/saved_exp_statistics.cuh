@@ -3,7 +3,7 @@
 // A launch of its own computes the offsets, from the vocabulary's first columns. A row with terms too large for its offset is noticed as in row_statistics:
 // its sums continue with a larger offset, the row is marked, and its row block is computed once more with the offset that the combine chooses. So a row's
 // saved exponentials depend on that row alone.
-// Config: those of row_statistics
+// Config: block_rows, cluster, and those of row_statistics
 
 // Saved exponentials are stored as blocks of columns, one block below the other. Maps (row, column) of the logits to that matrix. column: a multiple of
 // FLP_SAVED_BLOCK_UNIT.

@@ -3,7 +3,7 @@
 // With x = z / cap: for |x| < 0.6, "within" the softcap, as nearly all logits of a model trained with a softcap are, tanh(x) / x is the polynomial 1 + x^2
 // P(x^2), which needs neither an exponential nor a reciprocal. P is a least-squares fit on Chebyshev nodes of that interval; the relative error is below
 // 1.6e-7. "Beyond", tanh |x| is (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit; the relative error is below 4e-7. NaN stays NaN.
-// Config: for linear operators has_bias, correction
+// Config: has_bias, correction (of linear operators)
 template <class Config> struct Softcap {
     float cap, inverse; // 1 / cap
     float factor = 1;   // a compile-time constant by which the arguments z must still be multiplied to be logits

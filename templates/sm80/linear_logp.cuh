@@ -1,5 +1,5 @@
 // linear_logp's forward on any GPU from sm_80 on: the mainloop multiplies hidden (A) by weight (B), the epilogue computes statistics of each row.
-// Config: inner_size, and those of tile_kernel, schedule and warp_statistics
+// Config: those of tile_kernel, schedule and warp_statistics
 template <class Config> struct LinearLogp : TileKernel<Config, StatisticsShared<Config>> {
     const LinearLogpParams &params;
     WarpStatistics<Config, RowStatistics<Config>> warp;

@@ -2,7 +2,7 @@
 //
 // The warps that share a row all begin with the row's offset. One of them may have to raise it; when their statistics are merged, the largest offset remains,
 // and it is noted then, once, that the row has left its offset.
-// Config: inner_size, and those of tile_kernel, save_exp_units, warp_statistics, saved_exp_statistics and tile_store
+// Config: those of tile_kernel, schedule, warp_statistics, saved_exp_statistics and tile_store
 template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpStatistics<Config>> {
     using WarpStatistics<Config, SavedExpStatistics<Config>>::row_blocks;
     using WarpStatistics<Config, SavedExpStatistics<Config>>::statistics;

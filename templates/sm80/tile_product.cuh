@@ -3,7 +3,7 @@
 //
 // The feed that issues the copies runs ahead of the products, across the boundaries of tiles, so that the pipeline does not drain before the block's last
 // tile. It takes the tiles from a walk: at_end(), row() and column() of the tile's corner, and next().
-// Config: threads, stages, block_inner, warps_across, and those of shared_tile and the stage product
+// Config: stages, block_inner, warp_rows, warp_columns, warps_across, and those of shared_tile, tensor_product and exact_product
 template <class Config> struct alignas(128) Stages { u8 stage[Config::stages][Operands<Config>::stage_bytes]; };
 
 // The position in the stream of stages to be loaded. It is held in registers during the products, so it is as small as possible.

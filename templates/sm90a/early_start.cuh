@@ -3,7 +3,7 @@
 //
 // As long as any warp of a block waits for the previous kernel (griddepcontrol.wait), nothing that the block loads arrives (measured on Hopper). So only
 // those warps wait that must, and only after the block has multiplied as many tiles as it has accumulators for.
-// Config: consumer_groups, turns, cluster
+// Config: consumer_groups, turns
 
 // The head start of the clusters that begin early: the launch's first tiles are theirs alone, to each as many as it has time for. most: the tiles that a
 // block can multiply before it must wait.

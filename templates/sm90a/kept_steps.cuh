@@ -1,5 +1,5 @@
 // The gradient filter in a matrix product: which steps along the inner size are skipped (kept_blocks.cuh), and the mainloop over the others.
-// Config: block_rows, block_columns, block_inner, cluster
+// Config: block_rows, block_columns, cluster
 
 // For a tile of a product: whether a step along the inner size, which is FLP_KEPT_BLOCK long, has any kept block. The blocks of a cluster share what they
 // load, so the decision is the same for all of them: it looks at the rows of the whole cluster.

@@ -1,5 +1,5 @@
 // linear_logp's forward on Hopper: tile_kernel.cuh's mainloop multiplies hidden (A) by weight (B), the epilogue computes statistics of each row.
-// Config: those of statistics_kernel and schedule
+// Config: takes_tickets, and those of statistics_kernel and schedule
 template <class Config, bool takes_tickets = Config::takes_tickets> struct LinearLogpShared { Stages<Config> stages; };
 
 // The dynamic tile scheduler: tickets.cuh, emitted where Config::takes_tickets.

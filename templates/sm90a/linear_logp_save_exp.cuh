@@ -1,5 +1,5 @@
 // linear_logp's forward on Hopper, which also saves the exponentials 2^(z2 - k) of the first columns for the gradients (saved_exp_statistics.cuh).
-// Config: those of statistics_kernel, save_exp_units, saved_exp_statistics and tile_store
+// Config: those of statistics_kernel, schedule, saved_exp_statistics and tile_store
 template <class Config> struct LinearLogpSaveExp : StatisticsKernel<Config, ProductShared<Config>, SavedExpStatistics<Config>> {
     using Base = StatisticsKernel<Config, ProductShared<Config>, SavedExpStatistics<Config>>;
     using Base::params, Base::statistics, Base::row;

@@ -3,7 +3,7 @@
 // A consumer warpgroup splits its rows of A in registers. The splitter warpgroup splits B: it stores B's low parts beside the stage, while the stage itself,
 // as loaded, serves as the high parts, since the tensor cores ignore the last 13 bits of each number. Adding half a unit of the bits above them, as an
 // integer, therefore rounds to nearest; cvt.rna.tf32 would cost a tenth of the kernel's time. A NaN remains NaN in at least one of its two parts.
-// Config: block_rows, block_columns, block_inner, inner_size, stages
+// Config: block_columns, block_inner, consumer_groups, stages
 constexpr u32 tf32_last_half = 0x1000, tf32_mask = 0xffffe000;
 
 // high: the nearest tf32 number; low: the remainder, which has either sign, so that it may be truncated. |rest| <= 2^-23 |x|.

@@ -7,7 +7,7 @@
 //
 // full[b]: the targets of buffer b's tile have been found. empty[b]: all consumers are done with them. Each thread arrives for itself, because race checkers
 // require that.
-// Config: element, block_rows, block_columns, fragment_columns, cluster, consumer_groups, targets_in_rows
+// Config: element, block_rows, block_columns, fragment_columns, consumer_groups, targets_in_rows, turns
 template <class Config> struct ProductTargets<Config, true> {
     static constexpr bool in_rows = Config::targets_in_rows;
     // A tile's targets are in lists: one for each 16 rows, or a single one for all columns. width: the vocabulary entries of a list.

@@ -10,7 +10,7 @@
 //
 // The producer hands a unit to the block's other warpgroups through unit[b], with two buffers b. told[b]: the producer has written it. read[b]: all threads
 // of the other warpgroups have read it. Each thread arrives for itself, because race checkers require that.
-// Config: stages, consumer_groups, block_rows, cluster, turns, is_packed, splits_operands
+// Config: consumer_groups, cluster, turns, splits_operands
 template <class Config> struct Tickets {
     static constexpr int readers = (Config::consumer_groups + Config::splits_operands) * 128;
     u64 told[2], read[2];

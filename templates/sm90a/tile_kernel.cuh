@@ -19,7 +19,7 @@
 // soon as its own blocks run.
 //
 // A kernel is a struct that extends TileKernel and hides members of it where it has versions of its own.
-// Config: threads, shared_bytes, consumer_groups, group_rows, turns, producer_registers, splitter_registers, consumer_registers, and those of tile_product
+// Config: shared_bytes, consumer_groups, turns, producer_registers, splitter_registers, consumer_registers, and those of tile_product
 
 // KernelShared: the kernel's shared memory, with a member `stages` for the mainloop. A kernel must also have these members:
 //   walk(turn)         returns the tile scheduler of the block or, in the ping-pong schedule, of consumer warpgroup `turn`: next(Unit &) gives the units

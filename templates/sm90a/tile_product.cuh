@@ -10,8 +10,8 @@
 // their consumers as well.
 // split[s], only for fp32: the splitter warpgroup has put the low parts of B's numbers beside the stage (split_operands.cuh). (turn[g], not of a stage:
 // consumer warpgroup g may issue its next products.)
-// Config: element, block_rows, block_columns, block_inner, inner_size, a_transposed, stages, steps_together, cluster, consumer_groups,
-// group_rows, turns, b_transposed, b_is_read_once, b_box_*, splits_operands
+// Config: element, threads, block_rows, block_columns, block_inner, inner_size, a_transposed, stages, steps_together, cluster, consumer_groups,
+// group_rows, turns, b_transposed, b_is_read_once, b_box_rows, b_box_columns, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
     float b[Config::stages][Config::block_columns * Config::block_inner];
