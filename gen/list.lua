@@ -65,7 +65,7 @@ function list.left_out(hidden_sizes)
 end
 
 -- dtypes, hidden_sizes: arrays or nil for all. read_template: as emit's. Returns variant strings without repetition, in a fixed order. On sm_90a a
--- problem that its own kernels do not take (fp32 of linear_logp_backward, odd D) is listed as the sm_90 kernels that a device runs instead.
+-- problem that its own kernels do not take (fp32 of linear_logp's backward, odd D) is listed as the sm_90 kernels that a device runs instead.
 function list.variants(arch_name, dtypes, hidden_sizes, read_template)
   local wanted = {}
   for i, dtype in ipairs(dtypes or cxx.names) do wanted[i] = spelled[dtype] or dtype end

@@ -4,8 +4,8 @@ local select = require "gen.select"
 
 local linear_logp = {}
 
--- Tiles by the problem's number of rows: the first that has `rows` for them. A call without a plan gets a plan for its bucket of rows, whose
--- ends are where kernels change (runtime/core/dispatch.h).
+-- Tiles by the problem's number of rows: the first that has `rows` for them. A call without a plan gets one for a bucket of rows, so the limits are ends of
+-- buckets (runtime/core/dispatch.h).
 linear_logp.hopper_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },

@@ -1,5 +1,5 @@
 -- linear_logp_backward: from a problem and a device to variants. The kernels are
---   with its forward (`forward`), linear_logp's;
+--   with its forward (`forward`), linear_logp's tile and combine, and offsets where these are apart;
 --   valid_rows and gather, which pack the valid rows;
 --   grad_logits, unless all derivatives come from saved exponentials;
 --   for grad_hidden its product and hidden_finish, for grad_weight its product and target_order, for grad_bias its sums;

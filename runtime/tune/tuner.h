@@ -4,7 +4,7 @@
  * Candidates are compiled in the order of their predicted times, the default first, and checked against the reference. They are then timed in rounds: in each
  * round, every candidate that is left runs once, in random order. Candidates are compared by the logarithm of the ratio of their times within a round, because
  * the device's clock changes by more than candidates differ. What counts is the median of this logarithm over the rounds, and its 98 % bootstrap interval. A
- * candidate is dropped when by this interval it loses more than 1 % to the best (more still while there are few rounds). Rounds in which the clock fell below
+ * candidate is dropped when by this interval it loses more than 1 % to the best, and after few rounds 10 % more than that. Rounds in which the clock fell below
  * 80 % of the rounds' median do not count and are timed again. Of candidates within 1 % of the best, the one with the smallest workspace wins, then the first
  * by name; but the default loses only to a candidate that is faster by more than the noise. A candidate that gets ahead is checked again, and the winner once
  * more. */

@@ -1,5 +1,6 @@
-/* Parameters of linear_logp's kernels: the tile kernel, which leaves statistics of each row and split of the vocabulary, and the combine kernel, which
- * merges them. z is a logit, and z2 = z log2(e) / temperature is the same logit in base 2. */
+/* Parameters of linear_logp's kernels: the tile kernel, which leaves statistics of each row and split of the vocabulary, the combine kernel, which merges them,
+ * and the kernel that computes the offsets of few rows' saved exponentials beforehand. z is a logit, and z2 = z log2(e) / temperature is the same logit in base
+ * 2. */
 #ifndef FLP_PARAMS_LINEAR_LOGP_H
 #define FLP_PARAMS_LINEAR_LOGP_H
 #include "params/rows.h"
@@ -16,8 +17,7 @@ typedef struct Split {
 } flp_split;
 
 /* Tile kernel. Its arguments on sm_90a are the tensor maps of hidden and weight, in linear_logp_save_exp also that of the saved exponentials, and then this
- * struct, by value; on the portable path this struct alone. Launched with min(clusters that the GPU holds, row groups x splits) x cluster
- * blocks. */
+ * struct, by value; on the portable path this struct alone. Launched with min(resident clusters, row groups x splits) x cluster blocks. */
 typedef struct LinearLogpParams {
     const void *hidden, *weight;  /* [rows][hidden_stride]; [vocab][weight_stride], or [hidden_size][weight_stride] in variants with dv */
     const void *bias, *target;    /* [vocab]; [rows of the call] */

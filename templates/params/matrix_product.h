@@ -6,7 +6,8 @@
 #include "params/types.h"
 
 /* out (+)= factor * A B. Arguments on sm_90a: the tensor maps of A, B and out, then this struct by value; on the portable path this struct alone. Launched with
- * min(clusters that the GPU holds beside what runs at the same time, row groups x column tiles) x cluster blocks; a row group is a cluster's rows. */
+ * min(resident clusters, row groups x column tiles) x cluster blocks, where resident clusters are those that fit at once on the multiprocessors that the launch
+ * uses; a row group is a cluster's rows. */
 typedef struct MatrixProductParams {
     const void *a, *b;                  /* [rows, inner] or, with a_transposed, [inner, rows]; [columns, inner] or, with b_transposed, [inner, columns] */
     void *out;                          /* [rows, columns] */

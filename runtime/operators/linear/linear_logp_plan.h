@@ -1,5 +1,4 @@
-/* linear_logp's plan: its kernels (tile, combine and, where they are needed, offsets and those of a shard) and the split of the vocabulary. Also the parts of
- * its problem's table of fields that other operators' tables contain. */
+/* linear_logp's plan: its kernels and the split of the vocabulary. Also the parts of its problem's table of fields that other operators' tables contain. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_PLAN_H
 #define FLP_OPERATORS_LINEAR_LOGP_PLAN_H
 #include <stddef.h>
@@ -43,13 +42,14 @@ FLP_OPERATOR_DECLARE(linear_logp)
 /* For the numerics: appends a shard's place in the vocabulary; nothing where the problem is no shard. */
 void flp_linear_logp_write_shard(const flp_linear_logp_problem *problem, flp_text *text);
 
-/* The roles of its kernels, for plans that contain it as a pass: without those of a shard, whose forward is never a pass. */
+/* The roles of its kernels, for plans that contain it as a pass. SHARD_TARGETS and MERGE are not among them: a shard alone has these, and such a plan adds them
+ * where its pass needs them. */
 #define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(SAVE_EXP_TILE) | FLP_ROLE_SET(OFFSETS) | FLP_ROLE_SET(COMBINE))
 
 /* 1: the tile kernel leaves saved exponentials; GPU paths only. */
 int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan);
 
-/* The shapes of the launches of the tile kernel and of the combine. */
+/* The shapes of the tile kernel's and the combine's launches. */
 typedef struct {
     unsigned tile_blocks, combine_blocks; /* the grids, along x; 0 for no rows */
     int32_t group;                        /* row groups (a cluster's rows) that go through the vocabulary together, so that they share weight tiles in the L2 */
