@@ -15,11 +15,8 @@ typedef struct MatrixProductParams {
     const i32 *row_count, *inner_count; /* on the device, where the host does not know the numbers; NULL: rows, inner */
     const float *factor;                /* on the device; NULL: 1 */
     i32 rows, columns, inner;
-    i32 group; /* row groups that are worked on together, so that they share B's tiles in the L2 */
-    /* When the kernel waits for the previous one (programmatic dependent launch). 0: before its first load. 1: at its end, because all that this kernel reads
-     * was complete before the previous one began to read it; until then this one uses the multiprocessors that the previous one's last wave leaves idle.
-     * FLP_PDL_WAIT_BEFORE_STORE: the same, but before the first store, because the previous kernel also reads what this one writes. */
-    i32 pdl_wait_in_epilogue;
+    i32 group;                /* row groups that are worked on together, so that they share B's tiles in the L2 */
+    i32 pdl_wait_in_epilogue; /* one of FLP_PDL_WAIT_ */
     /* Clusters that begin while others still run the previous kernel: the first head_workers x head_tiles tiles are theirs alone, head_tiles each. 0: none */
     i32 head_workers;
     const float *row_factor; /* [rows] on the device: multiplies each row of the product; NULL: 1 */
@@ -39,7 +36,14 @@ typedef struct MatrixProductParams {
     u32 *meetings;
 } flp_matrix_product_params;
 
-enum { FLP_PDL_WAIT_BEFORE_STORE = 2 };
+/* When the kernel waits for the previous one (programmatic dependent launch). */
+enum {
+    FLP_PDL_WAIT_FIRST, /* before its first load */
+    /* At its end, because all that this kernel reads was complete before the previous one began to read it. Until then this one uses the multiprocessors that
+     * the previous one's last wave leaves idle. */
+    FLP_PDL_WAIT_LAST,
+    FLP_PDL_WAIT_BEFORE_STORE /* the same, but before the first store, because the previous kernel also reads what this one writes */
+};
 
 /* Which dimension of out is one of dlogit [rows, vocabulary], and so how the filter's blocks map to a tile's steps. */
 typedef enum {

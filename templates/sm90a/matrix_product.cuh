@@ -27,7 +27,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     __device__ __forceinline__ void init() const { ProductTargets<Config>::init(shared); }
 
     __device__ __forceinline__ void enter() {
-        if (!params.pdl_wait_in_epilogue) wait_for_previous_kernel();
+        if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_FIRST) wait_for_previous_kernel();
         allow_next_kernel();
         rows = counted(params.row_count, params.rows);
         inner = counted(params.inner_count, params.inner);
@@ -35,7 +35,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     }
     // The next kernel waits only for this one's end, so this one must not end before the previous one has.
     __device__ __forceinline__ void leave() const {
-        if (params.pdl_wait_in_epilogue) consumers_wait_for_previous_kernel<Config>();
+        if (params.pdl_wait_in_epilogue != FLP_PDL_WAIT_FIRST) consumers_wait_for_previous_kernel<Config>();
     }
 
     __device__ __forceinline__ auto walk(int turn) const {

@@ -208,9 +208,9 @@ static void products_of_few_rows_begin_with_grad_hidden(void **state)
 
     (void)state;
     note_step(64);
-    at = assert_hidden_products(0, BLOCKS + REST, 0);
+    at = assert_hidden_products(0, BLOCKS + REST, FLP_PDL_WAIT_FIRST);
     assert_start('w', 60, 8, starts[at]);
-    assert_int_equal(1, starts[at].wait);
+    assert_int_equal(FLP_PDL_WAIT_LAST, starts[at].wait);
     assert_start('w', 0, 0, starts[at + 1]);
     assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at + 1].wait);
     assert_int_equal(at + 2, start_count);
@@ -227,7 +227,7 @@ static void blocks_of_few_rows_share_a_product_of_grad_weight(void **state)
     (void)state;
     note_step(512);
     assert_start('w', 0, 0, starts[0]);
-    at = assert_hidden_products(1, 11, 1);
+    at = assert_hidden_products(1, 11, FLP_PDL_WAIT_LAST);
     assert_start('w', 0, 0, starts[at]);
     assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at].wait);
     at = assert_hidden_products(at + 1, BLOCKS - 11, FLP_PDL_WAIT_BEFORE_STORE);
@@ -246,7 +246,7 @@ static void the_rest_is_computed_early_where_it_has_room(void **state)
     assert_int_equal(1 + 2 * (BLOCKS + REST), start_count);
     for (int i = 1; i < start_count; i += 2) {
         assert_start('w', 0, 0, starts[i]);
-        assert_int_equal(i == 1 ? 0 : FLP_PDL_WAIT_BEFORE_STORE, starts[i].wait);
+        assert_int_equal(i == 1 ? FLP_PDL_WAIT_FIRST : FLP_PDL_WAIT_BEFORE_STORE, starts[i].wait);
         assert_start('h', 0, 0, starts[i + 1]);
     }
     assert_int_equal(2, gathers());
@@ -260,7 +260,7 @@ static void the_rest_of_many_rows_comes_last(void **state)
     note_step(8192);
     assert_start('w', 0, 0, starts[0]);
     assert_start('h', 0, 0, starts[1]);
-    assert_int_equal(1, starts[1].wait);
+    assert_int_equal(FLP_PDL_WAIT_LAST, starts[1].wait);
     for (int i = start_count - 3 * REST; i < start_count; i += 3) {
         assert_int_equal('e', starts[i].kind);
         assert_int_equal('w', starts[i + 1].kind);
@@ -280,15 +280,15 @@ static void chunks_of_few_rows_share_launches(void **state)
     problem.backward.forward.softcap = 30;
     note_step(64);
     assert_int_equal('d', starts[0].kind);
-    at = assert_hidden_products(1, 15, 0);
+    at = assert_hidden_products(1, 15, FLP_PDL_WAIT_FIRST);
     assert_start('w', 24, 11, starts[at]);
-    assert_int_equal(1, starts[at].wait);
+    assert_int_equal(FLP_PDL_WAIT_LAST, starts[at].wait);
     assert_int_equal(start_count, assert_hidden_products(at + 1, 1, FLP_PDL_WAIT_BEFORE_STORE));
     note_step(512);
     at = 0;
     for (int slab = 0; slab < 5; slab++) {
         assert_int_equal('d', starts[at].kind);
-        at = assert_hidden_products(at + 1, 3, 0) + 1;
+        at = assert_hidden_products(at + 1, 3, FLP_PDL_WAIT_FIRST) + 1;
         assert_int_equal('w', starts[at - 1].kind);
     }
     assert_int_equal(start_count, assert_hidden_products(at, 1, FLP_PDL_WAIT_BEFORE_STORE));

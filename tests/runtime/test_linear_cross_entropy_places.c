@@ -313,7 +313,7 @@ static waits waits_of(const char *kernel, const void *params)
 {
     if (strstr(kernel, "grad_logits"))
         return ((const flp_grad_logits_params *)params)->pdl_wait_in_epilogue ? BEFORE_STORE : BEFORE_ALL;
-    if (!strstr(kernel, "matrix_product") || ((const flp_matrix_product_params *)params)->pdl_wait_in_epilogue == 0)
+    if (!strstr(kernel, "matrix_product") || ((const flp_matrix_product_params *)params)->pdl_wait_in_epilogue == FLP_PDL_WAIT_FIRST)
         return BEFORE_ALL;
     return ((const flp_matrix_product_params *)params)->pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE ? BEFORE_STORE : AT_THE_END;
 }

@@ -103,7 +103,7 @@ static flp_status run_slabs_in_turn(const flp_backward_execution *scaled, const 
         const int follows = i > 0 && scaled->call.plan->hidden_product && !scaled->call.plan->bias;
         flp_dlogit_chunk slab = slab_at(scaled, all, i);
 
-        slab.pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : 1;
+        slab.pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_LAST;
         slab.weight_waits_to_store = follows;
         status = flp_backward_run_products(scaled, &slab);
     }
@@ -113,14 +113,14 @@ static flp_status run_slabs_in_turn(const flp_backward_execution *scaled, const 
 /* The same with all of grad_hidden's products first: each begins on the clusters that those before it leave idle, and waits for these before it adds to the
  * sums. The first of grad_weight's products overwrites nothing that is read; the others, which may overwrite slabs that are read by all of grad_hidden's and by
  * grad_weight's of the slab before, likewise wait before they write. */
-static flp_status run_slabs_hidden_first(const flp_backward_execution *scaled, const slabs *all)
+static flp_status run_slabs_weight_second(const flp_backward_execution *scaled, const slabs *all)
 {
     flp_status status = FLP_OK;
 
     for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i++) {
         flp_dlogit_chunk slab = slab_at(scaled, all, i);
 
-        slab.pdl_wait_in_epilogue = i > 0 ? FLP_PDL_WAIT_BEFORE_STORE : 0;
+        slab.pdl_wait_in_epilogue = i > 0 ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_FIRST;
         status = flp_backward_run_hidden_products(scaled, &slab, 0, slab.columns);
     }
     for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i++) {
@@ -128,9 +128,10 @@ static flp_status run_slabs_hidden_first(const flp_backward_execution *scaled, c
         flp_vocab_slab behind_all = whole_run(scaled, all);
 
         behind_all.columns = slab.columns;
-        slab.hidden_first = i == 0;
-        slab.weight_waits_to_store = !slab.hidden_first;
-        slab.weight_head = slab.hidden_first ? flp_backward_head_start_behind(scaled, scaled->chunks->lent_columns, &behind_all) : (flp_head_start){ 0, 0 };
+        slab.weight_goes_second = i == 0;
+        slab.weight_waits_to_store = !slab.weight_goes_second;
+        slab.weight_head =
+            slab.weight_goes_second ? flp_backward_head_start_behind(scaled, scaled->chunks->lent_columns, &behind_all) : (flp_head_start){ 0, 0 };
         status = flp_backward_run_weight_product(scaled, &slab);
     }
     return status;
@@ -138,9 +139,9 @@ static flp_status run_slabs_hidden_first(const flp_backward_execution *scaled, c
 
 static flp_status run_blocks(const flp_backward_execution *scaled, const slabs *some)
 {
-    const int hidden_first = flp_backward_can_go_hidden_first(scaled) && !scaled->call.plan->bias && flp_backward_run_at_once(scaled, 2);
+    const int weight_goes_second = flp_backward_weight_can_go_second(scaled) && !scaled->call.plan->bias && flp_backward_run_at_once(scaled, 2);
 
-    return hidden_first ? run_slabs_hidden_first(scaled, some) : run_slabs_in_turn(scaled, some);
+    return weight_goes_second ? run_slabs_weight_second(scaled, some) : run_slabs_in_turn(scaled, some);
 }
 
 /* Moves the rest's saved exponentials from behind the other blocks in grad_weight to the workspace, a slab's part at a time. */

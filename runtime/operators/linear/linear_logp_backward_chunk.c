@@ -171,7 +171,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const flp_dlogi
     const flp_matrix sums = flp_backward_sums(run);
     flp_matrix_product_params params = { .row_count = run->rows.count,
                                          .inner = (int32_t)part->columns,
-                                         .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : 0,
+                                         .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : FLP_PDL_WAIT_FIRST,
                                          .row_factor = part->row_factor,
                                          .others = run->call.args->weight,
                                          .others_stride = forward->weight_stride,
@@ -198,7 +198,7 @@ static flp_linear_step weight_step(const flp_backward_execution *run, const flp_
         return FLP_STEP_WEIGHT_BEHIND;
     if (part->row_factor)
         return FLP_STEP_SAVED_EXP_WEIGHT;
-    return part->hidden_first ? FLP_STEP_WEIGHT_SECOND : FLP_STEP_WEIGHT;
+    return part->weight_goes_second ? FLP_STEP_WEIGHT_SECOND : FLP_STEP_WEIGHT;
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or its transpose where the weight is [D, V]. */
@@ -209,7 +209,9 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const flp
     const flp_tile_work work = flp_backward_weight_work(run, part->columns);
     flp_matrix_product_params params = { .inner_count = run->rows.count,
                                          .inner = (int32_t)run->rows.rows,
-                                         .pdl_wait_in_epilogue = part->weight_waits_to_store ? FLP_PDL_WAIT_BEFORE_STORE : part->hidden_first,
+                                         .pdl_wait_in_epilogue = part->weight_waits_to_store ? FLP_PDL_WAIT_BEFORE_STORE
+                                                                 : part->weight_goes_second  ? FLP_PDL_WAIT_LAST
+                                                                                             : FLP_PDL_WAIT_FIRST,
                                          .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER),
                                          .others = run->call.args->hidden,
                                          .others_stride = run->forward->hidden_stride,

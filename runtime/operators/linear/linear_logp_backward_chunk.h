@@ -12,10 +12,10 @@ typedef struct {
     const float *row_factor;    /* NULL: 1 */
     int pdl_wait_in_epilogue;   /* of grad_hidden's product: params/matrix_product.h */
     int finishes_first;         /* 1: grad_hidden is finished before this chunk's grad_weight and grad_bias */
-    int hidden_first;           /* 1: grad_weight's product comes after grad_hidden's, on whose idle clusters it begins; grad_bias comes before both */
+    int weight_goes_second;     /* 1: grad_weight's product comes after grad_hidden's, on whose idle clusters it begins; grad_bias comes before both */
     int weight_waits_to_store;  /* 1: grad_weight's product begins beside the product before it, and may overwrite what that one reads */
-    flp_head_start weight_head; /* of grad_weight's product, with hidden_first */
-    int64_t behind;             /* with hidden_first: the width of the last chunk, if its product for grad_hidden comes after grad_weight's; 0: it does not */
+    flp_head_start weight_head; /* of grad_weight's product, with weight_goes_second */
+    int64_t behind;             /* with it: the width of the last chunk, if its product for grad_hidden comes after grad_weight's; 0: it does not */
     flp_tile_work before;       /* the product that precedes the computation of dlogit */
 } flp_dlogit_chunk;
 

@@ -40,9 +40,9 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
                                     .dlogit = flp_backward_at(run, FLP_PART_DLOGIT),
                                     .stride = stride,
                                     .row_factor = run->row_factor,
-                                    .hidden_first = hidden_first,
+                                    .weight_goes_second = hidden_first,
                                     .weight_head = hidden_first ? flp_backward_weight_head_start(run, &hidden, columns) : (flp_head_start){ 0, 0 },
-                                    .pdl_wait_in_epilogue = flp_backward_is_direct(run) && !hidden_first ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
+                                    .pdl_wait_in_epilogue = flp_backward_is_direct(run) && !hidden_first ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_FIRST };
     flp_status status;
 
     if (hidden_first)
@@ -91,7 +91,7 @@ static void order_products(const flp_backward_execution *run, const flp_vocab_sl
     const int64_t widest = flp_backward_chunk_columns(run, slab->first);
     flp_vocab_slab before_weight = *size;
 
-    if (slab->finishes_first || !flp_backward_can_go_hidden_first(run))
+    if (slab->finishes_first || !flp_backward_weight_can_go_second(run))
         return;
     if (last_goes_behind(run, size, widest)) {
         slab->behind = size->last_columns;
@@ -99,7 +99,7 @@ static void order_products(const flp_backward_execution *run, const flp_vocab_sl
         before_weight.last_columns = widest;
     }
     slab->weight_head = flp_backward_head_start_behind(run, widest, &before_weight);
-    slab->hidden_first = slab->weight_head.workers > 0;
+    slab->weight_goes_second = slab->weight_head.workers > 0;
 }
 
 static flp_tile_work last_product(const flp_backward_execution *run, const flp_vocab_slab *size, const flp_dlogit_chunk *slab)
@@ -107,7 +107,7 @@ static flp_tile_work last_product(const flp_backward_execution *run, const flp_v
     flp_tile_work work = flp_backward_weight_work(run, size->columns);
 
     work.head_tiles = (int64_t)slab->weight_head.workers * slab->weight_head.tiles; /* all tiles, or more, where the idle clusters have time for all */
-    return slab->hidden_first && slab->behind == 0 ? work : flp_backward_hidden_work(run, size->last_columns);
+    return slab->weight_goes_second && slab->behind == 0 ? work : flp_backward_hidden_work(run, size->last_columns);
 }
 
 /* *before: the product that precedes this slab; receives the slab's last product. */
@@ -122,7 +122,9 @@ static flp_status run_slab(const flp_backward_execution *run, int64_t first, con
     flp_status status;
 
     order_products(run, size, &slab);
-    slab.pdl_wait_in_epilogue = flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : !slab.finishes_first && !slab.hidden_first;
+    slab.pdl_wait_in_epilogue = flp_backward_is_direct(run)                      ? FLP_PDL_WAIT_BEFORE_STORE
+                                : slab.finishes_first || slab.weight_goes_second ? FLP_PDL_WAIT_FIRST
+                                                                                 : FLP_PDL_WAIT_LAST;
     *before = last_product(run, size, &slab);
     status = run->rows.rows > 0 ? flp_backward_compute_dlogit(run, &slab) : FLP_OK;
     if (status == FLP_OK)

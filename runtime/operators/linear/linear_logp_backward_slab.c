@@ -39,7 +39,7 @@ flp_status flp_backward_run_hidden_products(const flp_backward_execution *run, c
 
 flp_status flp_backward_run_products(const flp_backward_execution *run, const flp_dlogit_chunk *part)
 {
-    const int64_t behind = part->hidden_first ? part->columns - part->behind : 0; /* from here on, grad_hidden's products come after grad_weight's */
+    const int64_t behind = part->weight_goes_second ? part->columns - part->behind : 0; /* from here on, grad_hidden's products come after grad_weight's */
     flp_status status = flp_backward_run_bias(run, part);
 
     if (status == FLP_OK)
@@ -49,7 +49,7 @@ flp_status flp_backward_run_products(const flp_backward_execution *run, const fl
     return status == FLP_OK ? flp_backward_run_hidden_products(run, part, behind, part->columns) : status;
 }
 
-int flp_backward_can_go_hidden_first(const flp_backward_execution *run)
+int flp_backward_weight_can_go_second(const flp_backward_execution *run)
 {
     const flp_linear_logp_backward_plan *plan = run->call.plan;
 

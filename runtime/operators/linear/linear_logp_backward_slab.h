@@ -15,7 +15,7 @@ flp_status flp_backward_run_products(const flp_backward_execution *run, const fl
 /* 1: grad_hidden's product may come before grad_weight's. Not if it is direct, because it then overwrites the rows, which grad_weight's product reads. Not with
  * the filter, which leaves tiles of all lengths, so that nobody knows which clusters are idle when. Where grad_weight's tiles are so long that an idle cluster
  * has no time for one, it has for those of the next chunk's derivatives: grad_hidden's product then comes second. */
-int flp_backward_can_go_hidden_first(const flp_backward_execution *run);
+int flp_backward_weight_can_go_second(const flp_backward_execution *run);
 /* 1: `count` of grad_hidden's products have their clusters all at once. */
 int flp_backward_run_at_once(const flp_backward_execution *run, int64_t count);
 /* The head start of grad_weight's product of size->columns entries over the end of grad_hidden's products of size->chunks chunks. None of these is wider than
