@@ -1,4 +1,4 @@
-/* Reading whole files, publishing them atomically, making directories. */
+/* Reading whole files, appending to files, publishing them atomically, making directories. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -92,6 +92,34 @@ flp_status flp_file_read(int directory, const char *path, char **bytes, size_t *
     reason = errno;
     close(file);
     errno = reason;
+    return status;
+}
+
+flp_status flp_file_read_if_any(int directory, const char *path, char **bytes, size_t *count)
+{
+    const flp_status status = flp_file_read(directory, path, bytes, count);
+
+    if (status != FLP_IO_FAILED || (errno != ENOENT && errno != ENOTDIR))
+        return status;
+    *count = 0;
+    *bytes = calloc(1, 1);
+    return *bytes ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "%s: no memory", path);
+}
+
+flp_status flp_file_append(int directory, const char *path, unsigned mode, const void *bytes, size_t count)
+{
+    const int file = openat(directory, path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+    ssize_t written;
+    flp_status status = FLP_OK;
+
+    if (file < 0)
+        return io_failed(path, "open it");
+    errno = ENOSPC; /* the reason of a write that is cut short */
+    written = write(file, bytes, count);
+    if (written != (ssize_t)count)
+        status = io_failed(path, "write it");
+    if (close(file) != 0 && status == FLP_OK)
+        status = io_failed(path, "write it");
     return status;
 }
 

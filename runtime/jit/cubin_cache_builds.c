@@ -2,8 +2,6 @@
 #include "jit/cubin_cache_state.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,15 +69,8 @@ static flp_status append_line(int directory, unsigned mode, const char *build)
 {
     char line[LONGEST_BUILD + 3];
     int length = snprintf(line, sizeof(line), "\n%s\n", build);
-    int file = openat(directory, "builds", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
-    ssize_t written;
 
-    if (file < 0)
-        return flp_status_fail(FLP_IO_FAILED, "builds: cannot open it: %s", strerror(errno));
-    written = write(file, line, (size_t)length);
-    if (close(file) == 0 && written == length)
-        return FLP_OK;
-    return flp_status_fail(FLP_IO_FAILED, "builds: cannot append to it: %s", strerror(errno));
+    return flp_file_append(directory, "builds", mode, line, (size_t)length);
 }
 
 flp_status flp_cubin_cache_builds_add(int directory, unsigned mode, const char *build)

@@ -1,7 +1,6 @@
 /* Keeps the list of problems without a record. */
 #include "tune/untuned.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,40 +31,17 @@ static int has_line(const char *text, const char *line, size_t length)
     return 0;
 }
 
-/* Reads the file as it is; "" where there is none. *text: malloc'ed. */
-static flp_status read_list(const char *path, char **text, size_t *count)
-{
-    flp_status status = flp_file_read(AT_FDCWD, path, text, count);
-
-    if (status != FLP_IO_FAILED || errno != ENOENT)
-        return status;
-    *count = 0;
-    *text = calloc(1, 1);
-    return *text ? FLP_OK : out_of_memory();
-}
-
-static flp_status append_line(const char *path, const flp_text *line)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
-    int failed = file < 0 || write(file, line->data, line->length) != (ssize_t)line->length;
-    int reason = errno;
-
-    if (file >= 0)
-        close(file);
-    return failed ? flp_status_fail(FLP_IO_FAILED, "%s: cannot write it: %s", path, strerror(reason)) : FLP_OK;
-}
-
 static flp_status note(const char *directory, const char *path, const flp_text *line)
 {
     char *text;
     size_t count;
-    flp_status status = read_list(path, &text, &count);
+    flp_status status = flp_file_read_if_any(AT_FDCWD, path, &text, &count);
     int wanted = status == FLP_OK && count + line->length <= MOST_BYTES && !has_line(text, line->data, line->length - 1);
 
     free(text);
     if (wanted)
         status = flp_file_make_directories(directory, 0755);
-    return wanted && status == FLP_OK ? append_line(path, line) : status;
+    return wanted && status == FLP_OK ? flp_file_append(AT_FDCWD, path, 0644, line->data, line->length) : status;
 }
 
 void flp_untuned_note(const char *directory, const char *arch, const char *problem)
@@ -102,7 +78,7 @@ static flp_status read_lines(const char *path, const char *left_out, flp_text *l
 {
     char *text;
     size_t count;
-    flp_status status = read_list(path, &text, &count);
+    flp_status status = flp_file_read_if_any(AT_FDCWD, path, &text, &count);
 
     if (status == FLP_OK)
         status = take_lines(text, left_out, lines);

@@ -1,4 +1,4 @@
-/* Reading whole files, publishing, making directories. */
+/* Reading whole files, appending, publishing, making directories. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -187,6 +187,48 @@ static void a_file_in_the_way_of_a_directory_is_named(void **state)
     assert_fails(FLP_IO_FAILED, flp_file_make_directories("", 0700), "make the directory");
 }
 
+static void a_file_that_may_be_missing_reads_as_an_empty_one(void **state)
+{
+    static const char *const missing[] = { "missing", "missing/below", "file/below" };
+    char *bytes;
+    size_t count;
+
+    (void)state;
+    fake_directory_write(fake_directory_path(directory, "file"), "text", 4);
+    for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
+        assert_succeeds(flp_file_read_if_any(AT_FDCWD, fake_directory_path(directory, missing[i]), &bytes, &count));
+        assert_int_equal(0, count);
+        assert_string_equal("", bytes);
+        free(bytes);
+    }
+    assert_succeeds(flp_file_read_if_any(AT_FDCWD, fake_directory_path(directory, "file"), &bytes, &count));
+    assert_string_equal("text", bytes);
+    free(bytes);
+    assert_fails(FLP_IO_FAILED, flp_file_read_if_any(AT_FDCWD, directory, &bytes, &count), "Is a directory");
+}
+
+static void appending_leaves_what_is_there(void **state)
+{
+    size_t count;
+    char *text;
+
+    (void)state;
+    assert_succeeds(flp_file_append(AT_FDCWD, fake_directory_path(directory, "list"), 0644, "one\n", 4));
+    assert_succeeds(flp_file_append(AT_FDCWD, fake_directory_path(directory, "list"), 0644, "two\n", 4));
+    text = fake_directory_read(fake_directory_path(directory, "list"), &count);
+    assert_int_equal(8, count);
+    assert_memory_equal("one\ntwo\n", text, 8);
+    free(text);
+}
+
+static void nothing_is_appended_through_a_link_or_to_a_full_disk(void **state)
+{
+    (void)state;
+    assert_int_equal(0, symlink("elsewhere", fake_directory_path(directory, "link")));
+    assert_fails(FLP_IO_FAILED, flp_file_append(AT_FDCWD, fake_directory_path(directory, "link"), 0644, "one\n", 4), "link: cannot open it");
+    assert_fails(FLP_IO_FAILED, flp_file_append(AT_FDCWD, "/dev/full", 0644, "one\n", 4), "cannot write it: No space left on device");
+}
+
 int main(void)
 {
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
@@ -204,6 +246,9 @@ int main(void)
         FILE_TEST(a_write_that_fails_half_way_leaves_nothing),
         FILE_TEST(directories_are_made_with_their_parents),
         FILE_TEST(a_file_in_the_way_of_a_directory_is_named),
+        FILE_TEST(a_file_that_may_be_missing_reads_as_an_empty_one),
+        FILE_TEST(appending_leaves_what_is_there),
+        FILE_TEST(nothing_is_appended_through_a_link_or_to_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
