@@ -70,7 +70,8 @@ flp_linear_logp_args flp_gradient_case_forward_args(const flp_gradient_case *c, 
  * below" it must have skipped some blocks but not all, in "all below" all. */
 int flp_gradient_case_check_filter(const flp_gradient_case *c, flp_plan *plan, char *message, size_t bytes);
 
-/* The unit roundoff of the dtype in which the CPU path keeps dlogit; 0 for fp32. dtype: of the inputs. */
+/* The unit roundoff of the dtype in which the kernels and the CPU path keep dlogit; 0 for fp32. dtype: of the inputs, which is what kernels keep it in. */
+double flp_gradient_gpu_roundoff(flp_dtype dtype);
 double flp_gradient_cpu_roundoff(flp_dtype dtype);
 
 /* 1: the gradients in data are right; else 0 and a message. dlogit_roundoff: the unit roundoff of the dtype in which the path keeps dlogit, 0 for fp32. See

@@ -105,6 +105,11 @@ static int check_values(const output *o, double dlogit_roundoff, const report *t
     return 1;
 }
 
+double flp_gradient_gpu_roundoff(flp_dtype dtype)
+{
+    return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
+}
+
 double flp_gradient_cpu_roundoff(flp_dtype dtype)
 {
     return flp_microkernel_of(dtype)->packed == 2 ? 0x1p-8 : 0;

@@ -36,12 +36,6 @@ static void make_plan(int index)
         flp_plan_destroy(plan);
 }
 
-/* The unit roundoff of the dtype in which dlogit is kept. */
-static double dlogit_roundoff(const flp_gradient_case *c)
-{
-    return c->problem.forward.dtype == FLP_BF16 ? 0x1p-8 : c->problem.forward.dtype == FLP_F16 ? 0x1p-11 : 0;
-}
-
 /* TMA reads and writes rows at multiples of 16 bytes only; and the products read fp32 across D, which WGMMA cannot. */
 static int takes_sm_90a(const flp_gradient_case *c)
 {
@@ -60,7 +54,7 @@ static void fetch_and_check(const flp_gradient_case *c, const char *call, const 
     char message[512] = "";
 
     flp_gradient_on_device_fetch(c, call, copy, data);
-    if (!flp_gradient_case_check(c, data, reference, dlogit_roundoff(c), message, sizeof(message)))
+    if (!flp_gradient_case_check(c, data, reference, flp_gradient_gpu_roundoff(c->problem.forward.dtype), message, sizeof(message)))
         fail_msg("%s, %s: %s", c->name, call, message);
 }
 

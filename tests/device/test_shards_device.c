@@ -111,11 +111,6 @@ typedef struct {
     flp_gradient_case c;
 } gradient_case;
 
-static double dlogit_roundoff(flp_dtype dtype)
-{
-    return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
-}
-
 static void run_backward_shards(const flp_linear_logp_backward_problem *whole, const flp_cutting *cutting, const flp_linear_logp_backward_args *args,
                                 float *parts)
 {
@@ -150,7 +145,7 @@ static void gradients_in_shards_are_right(void **state)
     assert_succeeds(flp_gpu_download(&flp_device_test.gpu, parts, on_device, bytes));
     flp_gradient_case_args(&of->c, &data, NULL, NULL, &on_host);
     flp_shard_sum_hidden(&whole, &on_host, parts, cutting->ranks);
-    if (!flp_gradient_case_check(&of->c, &data, &reference, dlogit_roundoff(whole.forward.dtype), message, sizeof(message)))
+    if (!flp_gradient_case_check(&of->c, &data, &reference, flp_gradient_gpu_roundoff(whole.forward.dtype), message, sizeof(message)))
         fail_msg("%s, %s: %s", of->c.name, cutting->name, message);
     flp_gradient_reference_free(&reference);
     flp_gradient_case_free_data(&data);

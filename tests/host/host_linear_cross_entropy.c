@@ -104,12 +104,6 @@ static void list_buffers(const flp_cross_entropy_case_data *data, flp_host_memor
         flp_host_memory_add(memory, data->own[role].base, data->own[role].offset, data->own[role].data_bytes);
 }
 
-/* The kernels keep the derivatives by the logits in the dtype of the inputs. */
-static double dlogit_roundoff(flp_dtype dtype)
-{
-    return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
-}
-
 static int execute(flp_context *context, const flp_cross_entropy_case *c, int64_t plan_rows, const flp_linear_cross_entropy_args *args,
                    const flp_reference *forward, char *message, size_t bytes)
 {
@@ -141,7 +135,7 @@ int flp_host_linear_cross_entropy_run(flp_context *context, const flp_cross_entr
     flp_cross_entropy_case_args(c, &data, NULL, NULL, NULL, &call);
     list_buffers(&data, &memory);
     done = execute(context, c, plan_rows, &call.args, &data.forward, message, bytes) &&
-           flp_cross_entropy_case_check(c, &data, dlogit_roundoff(c->problem.backward.forward.dtype), message, bytes);
+           flp_cross_entropy_case_check(c, &data, flp_gradient_gpu_roundoff(c->problem.backward.forward.dtype), message, bytes);
     flp_host_memory_remove(&memory);
     flp_cross_entropy_case_free_data(&data);
     return done;

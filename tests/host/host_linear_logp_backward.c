@@ -127,12 +127,6 @@ static void list_buffers(const flp_gradient_case_data *data, flp_host_memory *me
         flp_host_memory_add(memory, data->own[role].base, data->own[role].offset, data->own[role].data_bytes);
 }
 
-/* The kernels keep the derivatives by the logits in the dtype of the inputs. */
-static double dlogit_roundoff(flp_dtype dtype)
-{
-    return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
-}
-
 /* Executes the forward, then the backward, in the same workspace. */
 static flp_status execute_both(const flp_gradient_case *c, flp_plan *plan, const flp_linear_logp_backward_args *given)
 {
@@ -264,7 +258,8 @@ int flp_host_linear_logp_backward_run_data(flp_context *context, const flp_gradi
 
     flp_gradient_case_args(c, data, NULL, NULL, &args);
     list_buffers(data, &memory);
-    done = execute(context, c, &args, message, bytes) && flp_gradient_case_check(c, data, reference, dlogit_roundoff(c->problem.forward.dtype), message, bytes);
+    done = execute(context, c, &args, message, bytes) &&
+           flp_gradient_case_check(c, data, reference, flp_gradient_gpu_roundoff(c->problem.forward.dtype), message, bytes);
     flp_host_memory_remove(&memory);
     return done;
 }
