@@ -265,7 +265,7 @@ function TestEmit.test_a_kernel_carries_only_the_product_it_uses()
   luaunit.assertNil(exact:find("mma.sync.aligned", 1, true))
   luaunit.assertStrContains(tensor, '"templates/sm80/tensor_product.cuh"')
   luaunit.assertStrContains(tensor, "mma.sync.aligned")
-  luaunit.assertNil(tensor:find("exact_product", 1, true))
+  luaunit.assertNil(tensor:find("templates/parts/exact_product", 1, true))
 end
 
 function TestEmit.test_a_missing_template_is_an_error_that_names_it()
