@@ -13,8 +13,8 @@ OLD is a tree in which the records are sound, for example of `git worktree add O
   --new TREE      the other tree (default: the one that the programs were built of)
   --records DIR   the records (default: this script's folder)
   --programs DIR  where fusedlogp and fusedlogp-gen are (default: build)
-  --but OPERATOR  kernels of this operator may differ; may be given several times. Only for a kernel that no tuning touches and that takes less than a
-                  thousandth of the time, because a tuning compares whole operations, and such a kernel is the same in all that it compares
+  --but OPERATOR  kernels of this operator may differ; may be given several times. Only for a kernel that no tuning touches and that takes less than
+                  half a percent of the time, because a tuning compares whole operations, and such a kernel is the same in all that it compares
   --dry-run       say what would be done, and write nothing
 
 Exit status: 0 no record is stale any more, 1 some have to be tuned again, 2 usage, 3 a program failed.

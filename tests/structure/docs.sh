@@ -324,6 +324,7 @@ parts_of_table() { # HEAD: those of them that the message names
 }
 for head in linear_logp:bf16:n1:d64:v64 linear_logp_backward:bf16:n1:d64:v64:gh_bf16 linear_cross_entropy:bf16:n1:d64:v64 logits_logp:bf16:n1:v64 \
     logits_logp_backward:bf16:n1:v64 weighted_sum:bf16:n1:d64 weighted_sum_backward:bf16:n1:d64 scale:bf16:n1:d64; do
+    check_numbers "the message names parts of ${head%%:*}" 'a > 3' "$(parts_of_message "$head" | wc -l)"
     check_equal "docs/operating.md has the parts of ${head%%:*} in their order" "$(parts_of_message "$head")" "$(parts_of_table "$head")"
 done
 check_numbers "README.md is short" 'a > 0 && a <= 170' "$(wc -l <"$source/README.md")"
