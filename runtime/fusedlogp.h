@@ -378,7 +378,7 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
  *
  * The logits are computed again. dlogit, except at the target, is rounded to the inputs' dtype on GPU paths, and for bf16 on CPUs that multiply bf16
- * (AVX512_BF16). In fp16 it is first scaled by a power of two; what is below 2^-28 of the call's largest finite upstream gradient loses digits. Sums are in
+ * (AVX512_BF16, AMX). In fp16 it is first scaled by a power of two; what is below 2^-28 of the call's largest finite upstream gradient loses digits. Sums are in
  * fp32 and each gradient is rounded once. All results repeat bit for bit, and a row of grad_hidden depends neither on N nor on other rows. For logits of
  * 1e5 and more lse in fp32 is too coarse to give p: use a plan with its forward, or linear_cross_entropy, which pass on more digits.
  *

@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/log.h"
 #include "cpu/row_statistics.h"
+#include "cpu/tile_microkernel.h"
 
 enum { MOST_ENTRIES = 12 /* the most `entries` of a kernel */ };
 
@@ -144,48 +146,7 @@ static int has_avx512_bf16(void)
 }
 #endif
 
-const flp_microkernel flp_microkernels[] = {
-#ifdef __x86_64__
-    { "avx512", "fma", 1, 12, avx512_two_sets, avx512_several, avx512_single, has_avx512 },
-    { "avx2", "fma", 1, 6, NULL, avx2_several, avx2_single, has_avx2 },
-#endif
-    { "any", ANY_ARITHMETIC, 1, 3, NULL, any_several, any_single, always },
-};
-const int flp_microkernel_count = sizeof flp_microkernels / sizeof *flp_microkernels;
-
-const flp_microkernel flp_bf16_microkernels[] = {
-#ifdef __x86_64__
-    { "avx512_bf16", "vdpbf16ps", 2, 12, avx512_bf16_two_sets, avx512_bf16_several, avx512_bf16_single, has_avx512_bf16 },
-#endif
-    { 0 }, /* C has no empty arrays */
-};
-const int flp_bf16_microkernel_count = sizeof flp_bf16_microkernels / sizeof *flp_bf16_microkernels - 1;
-
-const flp_microkernel *flp_microkernel_best(void)
-{
-    const flp_microkernel *kernel = flp_microkernels;
-    while (!kernel->is_supported())
-        kernel++;
-    return kernel;
-}
-
-/* NULL: fp32 is used. Set once for the process, because forward and backward have to use the same kernel. */
-static const flp_microkernel *bf16_kernel;
-
-static void find_bf16_kernel(void)
-{
-    const char *wanted = secure_getenv("FUSEDLOGP_CPU_BF16");
-    for (int i = flp_bf16_microkernel_count - 1; i >= 0; i--)
-        if (flp_bf16_microkernels[i].is_supported() && (wanted == NULL || strcmp(wanted, "0") != 0))
-            bf16_kernel = &flp_bf16_microkernels[i];
-}
-
-const flp_microkernel *flp_microkernel_of(flp_dtype dtype)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_bf16_kernel);
-    return dtype == FLP_BF16 && bf16_kernel != NULL ? bf16_kernel : flp_microkernel_best();
-}
+/* ---- any number of sets and entries by vectors ---- */
 
 /* Multiplies the last entries, which are fewer than kernel->entries. One call of the kernel computes them together with entries before them, whose products
  * it computes a second time, into a buffer of its own. This costs less than a call for each entry. */
@@ -228,7 +189,7 @@ static void multiply_one_by_one(const flp_microkernel *kernel, int entries, flp_
     }
 }
 
-void flp_microkernel_multiply(const flp_microkernel *kernel, int sets, int entries, const flp_microkernel_operands *operands)
+static void multiply_by_vectors(const flp_microkernel *kernel, int sets, int entries, const flp_microkernel_operands *operands)
 {
     flp_microkernel_operands next = *operands;
     for (int set = 0, taken; set < sets; set += taken) {
@@ -240,4 +201,72 @@ void flp_microkernel_multiply(const flp_microkernel *kernel, int sets, int entri
         next.hidden += taken * next.hidden_stride;
         next.products += taken * next.products_stride;
     }
+}
+
+/* ---- the choice ---- */
+
+const flp_microkernel flp_microkernels[] = {
+#ifdef __x86_64__
+    { "avx512", "fma", 1, has_avx512, multiply_by_vectors, 12, avx512_two_sets, avx512_several, avx512_single },
+    { "avx2", "fma", 1, has_avx2, multiply_by_vectors, 6, NULL, avx2_several, avx2_single },
+#endif
+    { "any", ANY_ARITHMETIC, 1, always, multiply_by_vectors, 3, NULL, any_several, any_single },
+};
+const int flp_microkernel_count = sizeof flp_microkernels / sizeof *flp_microkernels;
+
+const flp_microkernel flp_bf16_microkernels[] = {
+#ifdef __x86_64__
+    { "amx_bf16", "tdpbf16ps", 2, flp_tile_microkernel_is_supported, flp_tile_microkernel_multiply, 0, NULL, NULL, NULL },
+    { "avx512_bf16", "vdpbf16ps", 2, has_avx512_bf16, multiply_by_vectors, 12, avx512_bf16_two_sets, avx512_bf16_several, avx512_bf16_single },
+#endif
+    { 0 }, /* C has no empty arrays */
+};
+const int flp_bf16_microkernel_count = sizeof flp_bf16_microkernels / sizeof *flp_bf16_microkernels - 1;
+
+const flp_microkernel *flp_microkernel_best(void)
+{
+    const flp_microkernel *kernel = flp_microkernels;
+    while (!kernel->is_supported())
+        kernel++;
+    return kernel;
+}
+
+/* NULL: fp32 is used. Set once for the process, because forward and backward have to use the same kernel. */
+static const flp_microkernel *bf16_kernel;
+
+/* The first bf16 kernel that FUSEDLOGP_CPU_BF16 allows: a name allows that kernel and those after it, 0 allows none. */
+static int first_allowed(void)
+{
+    static const char variable[] = "FUSEDLOGP_CPU_BF16";
+    const char *wanted = secure_getenv(variable);
+    if (wanted == NULL || *wanted == '\0')
+        return 0;
+    if (strcmp(wanted, "0") == 0)
+        return flp_bf16_microkernel_count;
+    for (int i = 0; i < flp_bf16_microkernel_count; i++)
+        if (strcmp(wanted, flp_bf16_microkernels[i].name) == 0)
+            return i;
+    flp_log_warning("%s: got '%s', wanted 0, avx512_bf16 or amx_bf16", variable, wanted);
+    return 0;
+}
+
+static void find_bf16_kernel(void)
+{
+    for (int i = first_allowed(); i < flp_bf16_microkernel_count && bf16_kernel == NULL; i++)
+        if (flp_bf16_microkernels[i].is_supported())
+            bf16_kernel = &flp_bf16_microkernels[i];
+}
+
+const flp_microkernel *flp_microkernel_of(flp_dtype dtype)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    flp_log_hold(); /* a callback may call the library */
+    pthread_once(&once, find_bf16_kernel);
+    flp_log_resume();
+    return dtype == FLP_BF16 && bf16_kernel != NULL ? bf16_kernel : flp_microkernel_best();
+}
+
+void flp_microkernel_multiply(const flp_microkernel *kernel, int sets, int entries, const flp_microkernel_operands *operands)
+{
+    kernel->multiply(kernel, sets, entries, operands);
 }

@@ -6,8 +6,8 @@
 #include "fusedlogp.h"
 
 enum {
-    FLP_CHUNK_COLUMNS = 252, /* vocabulary entries: a multiple of every microkernel's; their weight block fills half a small L2 */
-    FLP_CHUNK_DEPTH = 256,   /* 16 KiB of sixteen rows' hidden, which stay in L1 while they are multiplied by all entries */
+    FLP_CHUNK_COLUMNS = 252,                 /* vocabulary entries: a multiple of every microkernel's; their weight block fills half a small L2 */
+    FLP_CHUNK_DEPTH = FLP_MICROKERNEL_DEPTH, /* 16 KiB of sixteen rows' hidden, which stay in L1 while they are multiplied by all entries */
     FLP_CHUNK_PANEL_FLOATS = FLP_CHUNK_COLUMNS * FLP_CHUNK_DEPTH
 };
 
