@@ -20,16 +20,6 @@ static int allocate(void *to, int64_t count, size_t bytes)
     return made != NULL;
 }
 
-/* For a call without rows: sets to zero the sums that no group writes. */
-static void clear_block(flp_backward_job *job)
-{
-    int64_t block_chunks = flp_int64_smaller(job->chunks, FLP_BACKWARD_BLOCK_CHUNKS);
-    if (job->grad_weight != NULL)
-        memset(job->grad_weight, 0, (size_t)(block_chunks * job->panels) * FLP_BACKWARD_LOGITS * sizeof(float));
-    if (job->grad_bias != NULL)
-        memset(job->grad_bias, 0, (size_t)block_chunks * FLP_CHUNK_COLUMNS * sizeof(double));
-}
-
 static flp_status prepare(flp_backward_job *job)
 {
     const flp_linear_logp_backward_problem *problem = job->problem;
@@ -49,8 +39,9 @@ static flp_status prepare(flp_backward_job *job)
     if (problem->grad_hidden != FLP_NONE)
         complete = complete && allocate(&job->grad_hidden, sets * depth * FLP_LANES, sizeof(float));
     if (problem->grad_weight != FLP_NONE)
-        complete = complete && allocate(&job->hidden_panels, job->panels * flp_backward_panel_words(job), sizeof(float)) &&
-                   allocate(&job->grad_weight, block_chunks * job->panels * FLP_BACKWARD_LOGITS, sizeof(float));
+        complete = complete && allocate(&job->hidden_panels, job->panels * flp_backward_panel_words(job), sizeof(float));
+    if (problem->grad_weight != FLP_NONE && job->args->rows > FLP_BACKWARD_GROUP_ROWS)
+        complete = complete && allocate(&job->grad_weight, block_chunks * job->panels * FLP_BACKWARD_LOGITS, sizeof(float));
     if (problem->grad_bias != FLP_NONE)
         complete = complete && allocate(&job->grad_bias, block_chunks * FLP_CHUNK_COLUMNS, sizeof(double));
     if (!complete)
@@ -111,7 +102,7 @@ static void run_group(flp_backward_job *job)
     flp_backward_differentiate(job);
     if (job->grad_hidden != NULL)
         flp_backward_add_to_hidden(job);
-    if (job->grad_weight != NULL)
+    if (job->problem->grad_weight != FLP_NONE)
         flp_backward_add_to_weight(job);
     if (job->grad_bias != NULL)
         flp_backward_add_to_bias(job);
@@ -119,13 +110,15 @@ static void run_group(flp_backward_job *job)
 
 static void run(flp_backward_job *job)
 {
-    if (job->rows == 0)
-        clear_block(job);
     for (job->first_chunk = 0; job->first_chunk < job->chunks; job->first_chunk += job->block_chunks) {
         job->block_chunks = (int)flp_int64_smaller(job->chunks - job->first_chunk, FLP_BACKWARD_BLOCK_CHUNKS);
-        for (job->first_row = 0; job->first_row < job->rows; job->first_row += FLP_BACKWARD_GROUP_ROWS)
+        job->first_row = 0;
+        do { /* a group without rows writes zeros */
             run_group(job);
-        flp_backward_store_block(job);
+            job->first_row += FLP_BACKWARD_GROUP_ROWS;
+        } while (job->first_row < job->rows);
+        if (job->grad_bias != NULL)
+            flp_backward_store_bias(job);
     }
     if (job->grad_hidden != NULL)
         flp_backward_store_hidden(job);

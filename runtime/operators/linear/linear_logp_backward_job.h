@@ -2,8 +2,8 @@
  *
  * The vocabulary is processed in blocks of chunks, and for each block the rows in groups of sets. For a block and a group there are four phases, each of many
  * units on the thread pool: gather the group's rows, compute the derivatives by the logits, add their products with the weight to grad_hidden, and add their
- * products with hidden (and their sums) to the block's grad_weight (and grad_bias). A block's sums are complete after its last group, a row's after the last
- * block.
+ * products with hidden (and their sums) to the block's grad_weight (and grad_bias). A block's sums are complete after its last group, in which each unit
+ * writes its part of grad_weight while it is in a cache; a row's are after the last block.
  *
  * The sizes of blocks, groups and units do not change the bits: grad_hidden's terms are added chunk by chunk, and grad_weight's in blocks of FLP_CHUNK_DEPTH
  * rows, of which a group is a multiple. */
@@ -19,8 +19,11 @@ enum {
     FLP_BACKWARD_GROUP_ROWS = 4 * FLP_CHUNK_DEPTH,
     FLP_BACKWARD_GROUP_SETS = FLP_BACKWARD_GROUP_ROWS / FLP_LANES,
     FLP_BACKWARD_BLOCK_CHUNKS = 16,
-    FLP_BACKWARD_LOGITS = FLP_CHUNK_COLUMNS * FLP_LANES, /* of one set and one chunk */
-    FLP_BACKWARD_SCRATCH = FLP_CHUNK_PANEL_FLOATS + 2 * FLP_CHUNK_DEPTH
+    FLP_BACKWARD_LOGITS = FLP_CHUNK_COLUMNS * FLP_LANES,             /* of one set and one chunk */
+    FLP_BACKWARD_PANELS = FLP_BACKWARD_GROUP_ROWS / FLP_CHUNK_DEPTH, /* a chunk's derivatives by a group's rows, as grad_weight's products read them */
+    FLP_BACKWARD_LINE_PANELS = 16,                                   /* panels of hidden whose sums are written to grad_weight as one line */
+    FLP_BACKWARD_LINE_FLOATS = FLP_BACKWARD_LINE_PANELS * FLP_BACKWARD_LOGITS,
+    FLP_BACKWARD_SCRATCH = FLP_BACKWARD_PANELS * FLP_CHUNK_PANEL_FLOATS + FLP_BACKWARD_LINE_FLOATS + 2 * FLP_CHUNK_DEPTH
 };
 
 typedef struct {
@@ -40,7 +43,7 @@ typedef struct {
     int block_chunks;
     int64_t first_row; /* of the group: in row[] */
     int group_rows, sets;
-    int parts; /* of the sets or panels, in the phase that runs: a unit has one */
+    int parts; /* of the sets or lines, in the phase that runs: a unit has one */
 
     flp_logit_gradient gradient[FLP_BACKWARD_GROUP_SETS];
     int64_t words;        /* 32-bit words of a row, as the microkernel reads it */
@@ -49,10 +52,10 @@ typedef struct {
     float *derivatives;   /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
     float *pairs;         /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS / 2][16]: the same in bf16, two entries in a word; NULL: fp32 is used */
     float residual[FLP_BACKWARD_GROUP_ROWS]; /* with pairs: the rounding error of the derivative by the target's logit */
-    float *grad_hidden;                      /* [sets of all rows][D][16]; this and the next two: NULL where the gradient is not requested */
-    float *grad_weight;                      /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16] */
-    double *grad_bias;                       /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS] */
-    float *scratch;                          /* for each thread: a panel, the bias, the class weights */
+    float *grad_hidden;                      /* [sets of all rows][D][16]; NULL where the gradient is not requested */
+    float *grad_weight;                      /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16]; NULL where it is not requested, or the rows are one group */
+    double *grad_bias;                       /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS]; NULL where it is not requested */
+    float *scratch;                          /* for each thread: panels, a line's sums, the bias, the class weights */
 } flp_backward_job;
 
 /* The phases of one group, then of one block, then of the call. */
@@ -61,8 +64,10 @@ void flp_backward_differentiate(flp_backward_job *job);
 void flp_backward_add_to_hidden(flp_backward_job *job);
 void flp_backward_add_to_weight(flp_backward_job *job);
 void flp_backward_add_to_bias(flp_backward_job *job);
-void flp_backward_store_block(flp_backward_job *job); /* grad_weight and grad_bias */
+void flp_backward_store_bias(flp_backward_job *job);
 void flp_backward_store_hidden(flp_backward_job *job);
+/* Writes a line of a chunk's grad_weight: the sums [count][FLP_CHUNK_COLUMNS][16] of panels first .. first + count - 1, at most FLP_BACKWARD_LINE_PANELS. */
+void flp_backward_store_weight(const flp_backward_job *job, int chunk, int64_t first, int count, const float *sums);
 
 /* Returns the number of vocabulary entries of a chunk of the block; *first: the first of them. */
 static inline int flp_backward_chunk(const flp_backward_job *job, int chunk, int64_t *first)

@@ -1,4 +1,5 @@
 /* The phases of linear_logp's backward on the CPU path that compute: rows, derivatives by the logits, and their products. */
+#include "base/int64.h"
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_job.h"
 #include "operators/linear/vocab_shard.h"
@@ -251,7 +252,12 @@ void flp_backward_add_to_hidden(flp_backward_job *job)
     run_parts(job, component_blocks(job), job->sets, hidden_unit);
 }
 
-/* ---- grad_weight: a unit is a chunk and some panels of hidden ---- */
+/* ---- grad_weight: a unit is a chunk and some lines: panels of hidden that are written together ---- */
+
+static int panel_rows(const flp_backward_job *job, int begin)
+{
+    return (int)flp_int64_smaller(job->group_rows - begin, FLP_CHUNK_DEPTH);
+}
 
 /* panel [FLP_CHUNK_COLUMNS][words of FLP_CHUNK_DEPTH] receives the derivatives of the group's rows begin .. begin + depth - 1, for each vocabulary entry. */
 static void load_derivative_pairs(const flp_backward_job *job, int chunk, int width, int begin, int depth, float *panel)
@@ -296,42 +302,72 @@ static void add_residuals_to_weight(const flp_backward_job *job, int64_t first, 
     }
 }
 
-static void weight_unit(void *data, int64_t index, int thread)
+/* The derivatives of a chunk by the group's rows, FLP_CHUNK_DEPTH rows a panel. */
+static void load_panels(const flp_backward_job *job, int chunk, int width, float *panels)
 {
-    flp_backward_job *job = data;
-    int chunk = (int)(index % job->block_chunks);
-    int64_t part = index / job->block_chunks, first_panel = part * job->panels / job->parts, end_panel = (part + 1) * job->panels / job->parts;
-    float *panel = job->scratch + (int64_t)thread * FLP_BACKWARD_SCRATCH;
-    int64_t first;
-    int width = flp_backward_chunk(job, chunk, &first);
-
     for (int begin = 0; begin < job->group_rows; begin += FLP_CHUNK_DEPTH) {
-        int depth = job->group_rows - begin < FLP_CHUNK_DEPTH ? job->group_rows - begin : FLP_CHUNK_DEPTH;
+        float *panel = panels + begin / FLP_CHUNK_DEPTH * FLP_CHUNK_PANEL_FLOATS;
+        int depth = panel_rows(job, begin);
         if (job->kernel->packed == 2)
             load_derivative_pairs(job, chunk, width, begin, depth, panel);
         else
             load_derivatives(job, chunk, width, begin, depth, panel);
-        float *sums = job->grad_weight + (chunk * job->panels + first_panel) * FLP_BACKWARD_LOGITS;
+    }
+}
+
+/* Adds to the sums of hidden's panels first_panel .. first_panel + count - 1. */
+static void add_to_line(const flp_backward_job *job, int chunk, int64_t first_panel, int count, const float *panels, float *sums)
+{
+    int64_t first;
+    int width = flp_backward_chunk(job, chunk, &first);
+    for (int begin = 0; begin < job->group_rows; begin += FLP_CHUNK_DEPTH) {
+        int depth = panel_rows(job, begin);
         const flp_microkernel_operands operands = {
             .depth = flp_microkernel_words(job->kernel, depth),
             .hidden = job->hidden_panels + first_panel * flp_backward_panel_words(job) + begin / job->kernel->packed * FLP_LANES,
             .hidden_stride = flp_backward_panel_words(job),
-            .weight = panel,
+            .weight = panels + begin / FLP_CHUNK_DEPTH * FLP_CHUNK_PANEL_FLOATS,
             .entry_stride = FLP_CHUNK_DEPTH / job->kernel->packed,
             .depth_stride = 1,
             .products = sums,
             .products_stride = FLP_BACKWARD_LOGITS,
             .accumulate = job->first_row + begin > 0,
         };
-        flp_microkernel_multiply(job->kernel, (int)(end_panel - first_panel), width, &operands);
-        for (int64_t p = first_panel; job->pairs != NULL && p < end_panel; p++)
-            add_residuals_to_weight(job, first, width, begin, depth, p, sums + (p - first_panel) * FLP_BACKWARD_LOGITS);
+        flp_microkernel_multiply(job->kernel, count, width, &operands);
+        for (int p = 0; job->pairs != NULL && p < count; p++)
+            add_residuals_to_weight(job, first, width, begin, depth, first_panel + p, sums + p * FLP_BACKWARD_LOGITS);
+    }
+}
+
+static int64_t lines_of(const flp_backward_job *job)
+{
+    return (job->panels + FLP_BACKWARD_LINE_PANELS - 1) / FLP_BACKWARD_LINE_PANELS;
+}
+
+static void weight_unit(void *data, int64_t index, int thread)
+{
+    flp_backward_job *job = data;
+    int chunk = (int)(index % job->block_chunks);
+    int64_t part = index / job->block_chunks, end_line = (part + 1) * lines_of(job) / job->parts;
+    float *panels = job->scratch + (int64_t)thread * FLP_BACKWARD_SCRATCH, *line_sums = panels + FLP_BACKWARD_PANELS * FLP_CHUNK_PANEL_FLOATS;
+    int64_t first;
+
+    load_panels(job, chunk, flp_backward_chunk(job, chunk, &first), panels);
+    for (int64_t line = part * lines_of(job) / job->parts; line < end_line; line++) {
+        int64_t first_panel = line * FLP_BACKWARD_LINE_PANELS;
+        int count = (int)flp_int64_smaller(job->panels - first_panel, FLP_BACKWARD_LINE_PANELS);
+        float *sums = job->grad_weight != NULL ? job->grad_weight + (chunk * job->panels + first_panel) * FLP_BACKWARD_LOGITS : line_sums;
+        if (job->rows == 0)
+            memset(sums, 0, (size_t)count * FLP_BACKWARD_LOGITS * sizeof *sums);
+        add_to_line(job, chunk, first_panel, count, panels, sums);
+        if (job->first_row + job->group_rows == job->rows)
+            flp_backward_store_weight(job, chunk, first_panel, count, sums);
     }
 }
 
 void flp_backward_add_to_weight(flp_backward_job *job)
 {
-    run_parts(job, job->block_chunks, job->panels, weight_unit);
+    run_parts(job, job->block_chunks, lines_of(job), weight_unit);
 }
 
 /* ---- grad_bias: a unit is a chunk ---- */

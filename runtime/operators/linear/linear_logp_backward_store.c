@@ -1,9 +1,10 @@
 /* The phases of linear_logp's backward on the CPU path that write: sums in fp32 become gradients in their own dtypes, rounded once. */
+#include "base/int64.h"
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_job.h"
 #include <string.h>
 
-enum { LINE = 256 };
+enum { LINE = FLP_BACKWARD_LINE_PANELS * FLP_LANES };
 
 /* Writes line [count] to the gradient from element `at` on; adds: adds it to what is there. line is changed. */
 static void store_line(flp_dtype dtype, int adds, float *line, int count, void *gradient, int64_t at)
@@ -71,28 +72,33 @@ static void store_panel_as_columns(const flp_backward_job *job, const float *sum
     }
 }
 
-static void store_chunk(void *data, int64_t chunk, int thread)
+void flp_backward_store_weight(const flp_backward_job *job, int chunk, int64_t first, int count, const float *sums)
+{
+    const int64_t component = first * FLP_LANES, left = job->problem->forward.hidden - component;
+    const int components = (int)flp_int64_smaller(left, count * FLP_LANES);
+    int64_t entry;
+    int width = flp_backward_chunk(job, chunk, &entry);
+    if (job->problem->forward.weight_layout == FLP_VOCAB_HIDDEN)
+        store_panels_as_rows(job, sums, entry, width, component, components);
+    for (int at = 0; job->problem->forward.weight_layout != FLP_VOCAB_HIDDEN && at < components; at += FLP_LANES)
+        store_panel_as_columns(job, sums + at / FLP_LANES * FLP_BACKWARD_LOGITS, entry, width, component + at,
+                               (int)flp_int64_smaller(components - at, FLP_LANES));
+}
+
+static void store_bias_chunk(void *data, int64_t chunk, int thread)
 {
     (void)thread;
     flp_backward_job *job = data;
     const flp_linear_logp_backward_problem *problem = job->problem;
+    float line[LINE];
     int64_t first;
     int width = flp_backward_chunk(job, (int)chunk, &first);
-    const int rows = problem->forward.weight_layout == FLP_VOCAB_HIDDEN, step = rows ? LINE : FLP_LANES;
-    for (int64_t component = 0; job->grad_weight != NULL && component < problem->forward.hidden; component += step) {
-        int64_t left = problem->forward.hidden - component;
-        const float *sums = job->grad_weight + (chunk * job->panels + component / FLP_LANES) * FLP_BACKWARD_LOGITS;
-        (rows ? store_panels_as_rows : store_panel_as_columns)(job, sums, first, width, component, left < step ? (int)left : step);
-    }
-    if (job->grad_bias != NULL) {
-        float line[LINE];
-        for (int v = 0; v < width; v++)
-            line[v] = (float)job->grad_bias[chunk * FLP_CHUNK_COLUMNS + v];
-        store_line(problem->grad_bias, problem->accumulate & FLP_ACCUMULATE_BIAS, line, width, job->args->grad_bias, first);
-    }
+    for (int v = 0; v < width; v++)
+        line[v] = (float)job->grad_bias[chunk * FLP_CHUNK_COLUMNS + v];
+    store_line(problem->grad_bias, problem->accumulate & FLP_ACCUMULATE_BIAS, line, width, job->args->grad_bias, first);
 }
 
-void flp_backward_store_block(flp_backward_job *job)
+void flp_backward_store_bias(flp_backward_job *job)
 {
-    flp_thread_pool_run(job->pool, job->block_chunks, store_chunk, job);
+    flp_thread_pool_run(job->pool, job->block_chunks, store_bias_chunk, job);
 }
