@@ -1,6 +1,8 @@
 /* The phases of linear_logp's backward on the CPU path that write: sums in fp32 become gradients in their own dtypes, rounded once. */
+#include "base/dtype.h"
 #include "base/int64.h"
 #include "cpu/convert.h"
+#include "cpu/prefetch.h"
 #include "operators/linear/linear_logp_backward_job.h"
 #include <string.h>
 
@@ -51,8 +53,12 @@ void flp_backward_store_hidden(flp_backward_job *job)
 static void store_panels_as_rows(const flp_backward_job *job, const float *sums, int64_t first, int width, int64_t component, int count)
 {
     const flp_linear_logp_backward_problem *problem = job->problem;
+    const int bytes = flp_dtype_bytes(problem->grad_weight);
     float line[LINE];
     for (int v = 0; v < width; v++) {
+        if (v + FLP_PREFETCH_ROWS < width)
+            flp_prefetch_to_write((unsigned char *)job->args->grad_weight + ((first + v + FLP_PREFETCH_ROWS) * problem->grad_weight_stride + component) * bytes,
+                                  (int64_t)count * bytes);
         for (int k = 0; k < count; k += FLP_LANES)
             memcpy(line + k, sums + k / FLP_LANES * FLP_BACKWARD_LOGITS + v * FLP_LANES, FLP_LANES * sizeof *line);
         store_line(problem->grad_weight, problem->accumulate & FLP_ACCUMULATE_WEIGHT, line, count, job->args->grad_weight,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/convert.h"
+#include "cpu/prefetch.h"
 
 /* With fewer sets of rows, the weight is read in place: copying it would cost more than it saves. */
 enum { LEAST_SETS_TO_COPY = 3 };
@@ -19,6 +20,8 @@ static void copy_rows(const flp_linear_logp_problem *problem, const unsigned cha
 static void copy_pairs_along(const unsigned char *from, int64_t row_bytes, int rows, int count, float *panel, int panel_stride)
 {
     for (int row = 0; row < rows; row++) {
+        if (row + FLP_PREFETCH_ROWS < rows)
+            flp_prefetch_to_read(from + (row + FLP_PREFETCH_ROWS) * row_bytes, count * (int64_t)sizeof(uint16_t));
         if (count % 2 != 0)
             panel[row * panel_stride + count / 2] = 0;
         memcpy(panel + row * panel_stride, from + row * row_bytes, (size_t)count * sizeof(uint16_t));
@@ -31,6 +34,8 @@ static void copy_pairs_across(const unsigned char *from, int64_t row_bytes, int 
     uint16_t low[FLP_CHUNK_DEPTH], high[FLP_CHUNK_DEPTH] = { 0 };
     uint32_t pairs[FLP_CHUNK_DEPTH];
     for (int row = 0; row < rows; row += 2) {
+        for (int ahead = row + FLP_PREFETCH_ROWS; ahead < rows && ahead < row + FLP_PREFETCH_ROWS + 2; ahead++)
+            flp_prefetch_to_read(from + ahead * row_bytes, count * (int64_t)sizeof(uint16_t));
         memcpy(low, from + row * row_bytes, (size_t)count * sizeof *low);
         if (row + 1 < rows)
             memcpy(high, from + (row + 1) * row_bytes, (size_t)count * sizeof *high);
