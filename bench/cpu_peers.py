@@ -3,7 +3,8 @@
 CPU_CALL is the program built from bench/cpu_call.c. PyTorch computes cross_entropy of the product hidden @ weight.T, in fp32 or
 in bf16, and its gradients. A ratio is PyTorch's CPU seconds over ours in the same round; its median and range over the rounds are printed.
 
-The file of --json says which processor it was and what of it PyTorch uses ("cpu_capability": by torch alone; ONEDNN_MAX_CPU_ISA limits oneDNN's products)."""
+The file of --json says which processor it was, what of it PyTorch uses ("cpu_capability": by torch alone; ONEDNN_MAX_CPU_ISA limits oneDNN's products), and
+what FUSEDLOGP_CPU_BF16 allows us."""
 
 import argparse
 import json
@@ -97,7 +98,7 @@ def main():
         results.append(compare(options, shape, "cross-entropy with both gradients", f"linear_cross_entropy:{size}:gh_bf16:gw_bf16"))
     if options.json:
         limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
-        peer = {"cpu_capability": torch.backends.cpu.get_cpu_capability(), "ONEDNN_MAX_CPU_ISA": limit}
+        peer = {"cpu_capability": torch.backends.cpu.get_cpu_capability(), "ONEDNN_MAX_CPU_ISA": limit, "FUSEDLOGP_CPU_BF16": os.environ.get("FUSEDLOGP_CPU_BF16")}
         with open(options.json, "w") as file:
             json.dump({**provenance(options.commit, "cpu"), "processor": processor(), **peer, "threads": options.threads, "results": results}, file, indent=1)
 
