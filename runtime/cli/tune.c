@@ -112,6 +112,8 @@ static void tune_problems(queue *q, const flp_tune_bench *bench)
         bench->slot->done = &q->done[item - q->list.items];
         bench->slot->code = q->code;
         flp_status status = flp_tune_problem(bench, item, budget_seconds, &outcome);
+        if (status == FLP_OK && !outcome.json && *outcome.text)
+            outcome.json = json_pack("{s:s, s:s}", "problem", item->text, "reason", outcome.text);
         if (status == FLP_OK)
             tell(q, &outcome);
         else

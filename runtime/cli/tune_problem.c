@@ -300,28 +300,35 @@ typedef struct {
     double ratios[FLP_TUNE_NUMERICS_MOST]; /* of each record's time to that of the generator's own choice */
 } decision;
 
-/* 1, after saying why in the outcome, where nothing can be decided: the tuning was interrupted, or there was no time. */
-static int has_ended(const decision *d)
+static int was_interrupted(const job *j)
 {
-    const job *j = d->job;
-    const int interrupted = j->result.ended == FLP_TUNING_INTERRUPTED;
-    if (!interrupted && j->result.figures[j->result.winner].rounds > 0)
-        return 0;
-    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %s before all numbers of rows were timed; nothing is decided", flp_tune_numerics_text(d->numerics),
-             interrupted ? "it was interrupted" : "the time was over");
-    return 1;
+    return j->result.ended == FLP_TUNING_INTERRUPTED;
 }
 
-static flp_status survey_rows(decision *d, int number)
+/* 0 where a number of rows was not timed: the tuning was interrupted, or its share of the time was over. */
+static int was_timed(const job *j)
+{
+    return !was_interrupted(j) && j->result.figures[j->result.winner].rounds > 0;
+}
+
+static void say_end(const decision *d, int interrupted)
+{
+    const job *j = d->job;
+    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %s before all numbers of rows were timed; nothing is decided", flp_tune_numerics_text(d->numerics),
+             interrupted ? "it was interrupted" : "the time was over");
+}
+
+/* share: of the time that is left, as in tune_rows. */
+static flp_status survey_rows(decision *d, int number, double share)
 {
     job *j = d->job;
     flp_status status = open_target(j, d->calls, flp_tune_numerics_problem(d->numerics, number), "", 1);
     if (status == FLP_OK)
         status = flp_tune_numerics_offer(d->numerics, number, j->target);
-    set_budget(j, 1.0 / d->steps_left--);
+    set_budget(j, share);
     if (status == FLP_OK)
         status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
-    if (status != FLP_OK || has_ended(d))
+    if (status != FLP_OK || !was_timed(j))
         return status;
     take_samples(j);
     flp_tune_numerics_take(d->numerics, number, j->target, &j->result);
@@ -347,32 +354,41 @@ static flp_status find_base_ratio(decision *d, double *ratio)
 }
 
 /* Tunes one number of rows, with the arithmetic that was decided. */
-static flp_status tune_rows(decision *d, int number)
+static flp_status tune_rows(decision *d, int number, double share)
 {
     job *j = d->job;
     double base_ratio = 1;
     flp_status status = open_target(j, d->calls, flp_tune_numerics_problem(d->numerics, number), d->tuning, 0);
-    set_budget(j, 0.8 / d->steps_left);
+    set_budget(j, 0.8 * share);
     if (status == FLP_OK)
         status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
-    if (status != FLP_OK || has_ended(d))
+    if (status != FLP_OK || !was_timed(j))
         return status;
     take_samples(j);
     status = flp_tune_record(j->target, &j->result, j->bench->command->regime, &j->bench->environment, &d->records[number]);
-    set_budget(j, 0.2 / d->steps_left--);
+    set_budget(j, 0.2 * share);
     if (status == FLP_OK)
         status = find_base_ratio(d, &base_ratio);
     d->ratios[number] = d->records[number].ratio * base_ratio;
     return status;
 }
 
-/* Runs a step for each number of rows, until one fails or writes the outcome's text. */
-static flp_status each_rows(decision *d, flp_status (*step)(decision *d, int number))
+/* Runs a step for each number of rows in its share of the time that is left. Where that is over before anything is timed, because kernels had to be compiled
+ * first, the step runs again with twice the share. Ends where one fails, or is not timed in all the time that is left, which the outcome then says. */
+static flp_status each_rows(decision *d, flp_status (*step)(decision *d, int number, double share))
 {
+    job *j = d->job;
     flp_status status = FLP_OK;
-    for (int i = 0; status == FLP_OK && !d->job->outcome->text[0] && i < flp_tune_numerics_count(d->numerics); i++) {
-        status = step(d, i);
-        close_target(d->job);
+    for (int i = 0; status == FLP_OK && !j->outcome->text[0] && i < flp_tune_numerics_count(d->numerics); i++) {
+        int again = 1;
+        for (double share = 1.0 / d->steps_left--; again; share = fmin(1, 2 * share)) {
+            status = step(d, i, share);
+            const int untimed = status == FLP_OK && !was_timed(j);
+            again = untimed && !was_interrupted(j) && share < 1;
+            if (untimed && !again)
+                say_end(d, was_interrupted(j));
+            close_target(j);
+        }
     }
     return status;
 }

@@ -52,8 +52,9 @@ flp_status flp_tune_report_plot(json_t *results, const char *path)
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &parts));
     json_array_foreach (results, i, result) {
         json_t *packed = pack_case(result);
-        if (packed)
-            json_array_append_new(cases, packed);
+        if (!packed)
+            continue;
+        json_array_append_new(cases, packed);
         device = json_object_get(result, "device");
     }
     json_t *report = json_pack("{s:{s:O*}, s:s, s:o}", "device", "name", device, "date", date, "cases", cases);

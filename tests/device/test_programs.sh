@@ -114,6 +114,8 @@ if json_value info.json nvrtc.version >/dev/null 2>&1; then
     check_runs "its record is among the best" fusedlogp tune --problem $problem --budget 60 --verify
     fusedlogp tune --problem $problem --resume >resumed.txt
     check_match "... and --resume leaves it out" 'it has a record' resumed.txt
+    fusedlogp tune --problem linear_logp:bf16:n1024:d1152:v32768 --numerics --budget 3 --json >undecided.json
+    check_match "a tuning whose time is over before it has a result says so" '"reason": ".*the time was over' undecided.json
 else
     skip "a problem is tuned" "no NVRTC"
 fi
