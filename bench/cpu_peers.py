@@ -97,8 +97,8 @@ def main():
         results.append(compare(options, shape, "scoring", f"linear_logp:{size}"))
         results.append(compare(options, shape, "cross-entropy with both gradients", f"linear_cross_entropy:{size}:gh_bf16:gw_bf16"))
     if options.json:
-        limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
-        peer = {"cpu_capability": torch.backends.cpu.get_cpu_capability(), "ONEDNN_MAX_CPU_ISA": limit, "FUSEDLOGP_CPU_BF16": os.environ.get("FUSEDLOGP_CPU_BF16")}
+        variables = {name: os.environ.get(name) for name in ("ONEDNN_MAX_CPU_ISA", "FUSEDLOGP_CPU_BF16")}
+        peer = {"cpu_capability": torch.backends.cpu.get_cpu_capability(), **variables}
         with open(options.json, "w") as file:
             json.dump({**provenance(options.commit, "cpu"), "processor": processor(), **peer, "threads": options.threads, "results": results}, file, indent=1)
 
