@@ -12,7 +12,7 @@ local problem = {}
 --   all_saved     they are those of the whole vocabulary; so they are with direct and in_forward
 --   direct        grad_hidden is one product over the whole vocabulary
 --   in_forward    grad_hidden's product is computed in the forward's call
---   narrow        that product has narrow tiles
+--   narrow        grad_hidden's product has narrow tiles
 --   hidden_first  grad_hidden's product comes before grad_weight's
 local hints = { "saved_exp", "all_saved", "direct", "in_forward", "narrow", "hidden_first" }
 

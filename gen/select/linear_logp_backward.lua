@@ -34,9 +34,9 @@ local function packing(p, arch_name)
 end
 
 -- The specs of the backward's own kernels, and their tiles: tile, for kernels over N rows; gradients_tile and hidden_tile, in its place for grad_logits and for
--- grad_hidden's product, or nil; wide, for grad_weight's product, which is over V rows (wide.free: its clusters are never synchronised with one another);
--- narrow, for grad_hidden's product with p.narrow. weight_vec: bytes of a copy of the weight, nil for 16. bulk: true on sm_90a.
-local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hidden_tile)
+-- grad_hidden's product, or nil; wide, for grad_weight's product, which is over V rows (wide.free: its clusters are never synchronised with one another).
+-- weight_vec: bytes of a copy of the weight, nil for 16. bulk: true on sm_90a.
+local function specs(p, tile, wide, weight_vec, bulk, gradients_tile, hidden_tile)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
   local list = packing(p, arch_name)
@@ -48,7 +48,7 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hi
   end
   if p.grad_hidden then
     local direct = p.direct -- one product over the whole vocabulary gives the packed rows; else chunks add to fp32 sums
-    add(on(p.narrow and narrow or hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
+    add(on(hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
                    out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil,
                    ragged = bulk and direct and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
                    in_step = bulk and p.hidden_first, targets = direct and "of_rows" }))
@@ -106,9 +106,12 @@ end
 local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" and not p.grad_filter_eps end
 
 -- With few rows grad_weight's sums are short, too: storing a tile takes a tenth of the time of computing it. With ping-pong tiles, a step at 1024 and 2048 rows
--- is 2 to 3 % faster sustained and 0.7 % slower in burst. At 4096 rows it is 1 to 2 % faster and 2 % slower, so neither is better: bench/results/NOTES.md.
-local most_rows_of_short_sums = 2048
-local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.grad_filter_eps or p.hidden_first) end
+-- is 2 to 3 % faster sustained and 0.7 % slower in burst. At 4096 rows it is 1 to 2 % faster and 2 % slower, so neither is better. Behind grad_hidden's product
+-- the same holds at up to 1024 rows, and at 2048 a step is 0.5 to 2 % slower in burst and as fast sustained: bench/results/NOTES.md.
+local most_rows_of_short_sums, most_rows_of_short_sums_second = 2048, 1024
+local function stores_soon(p)
+  return p.n <= (p.hidden_first and most_rows_of_short_sums_second or most_rows_of_short_sums) and not p.grad_filter_eps
+end
 
 -- Targets in the columns of a [D, V] grad_weight are added one after the other, which takes 15 % of a tile's time at 8192 rows. The ping-pong schedule hides it
 -- behind the other warpgroup's products: a step is 2 to 8 % faster sustained, and between 2 % faster and 2.5 % slower in burst. If grad_hidden's product takes
@@ -129,6 +132,23 @@ end
 -- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
 local most_rows_of_few_tiles = 1024
 local function has_few_tiles(p) return p.n <= most_rows_of_few_tiles and not p.grad_filter_eps end
+
+-- With more rows, smaller tiles are faster where their waves are fuller, on an H100 or H200: a step at D 2304 to 3072 takes up to 12 % less time. Not where
+-- hidden is shorter, whose few tiles have grad_weight's beside them, nor where grad_hidden is one product or comes from derivatives: bench/results/NOTES.md.
+local fuller = { least_hidden = 1536, multiprocessors = 132, percent = 111 }
+
+local function filled_waves(rows, hidden, columns)
+  local tiles = (rows + 127) // 128 * ((hidden + columns - 1) // columns)
+  return tiles / ((tiles + fuller.multiprocessors - 1) // fuller.multiprocessors * fuller.multiprocessors)
+end
+
+-- Decided for the most rows of the bucket (runtime/core/dispatch.h), because calls of a bucket share their kernels.
+local function has_fuller_waves(p)
+  local rows = 1
+  while rows < p.n do rows = rows * 2 end
+  return p.saved_exp and not (p.direct or p.in_forward) and p.d >= fuller.least_hidden
+    and filled_waves(rows, p.d, 128) * 100 > filled_waves(rows, p.d, 256) * fuller.percent
+end
 
 -- Up to 128 rows: a tile of one consumer warpgroup, whose stages fill a multiprocessor's shared memory. If all exponentials are saved, the products of
 -- neighbouring chunks run side by side, each on multiprocessors of its own. If no four of them have room, two blocks share a multiprocessor, so that one
@@ -168,11 +188,14 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
     gradients_tile.group = linear_logp.turn_group(p, gradients_tile)
   end
   local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
-  local hidden_tile = products_tile or few == many and (adds_across(p) or has_few_tiles(p)) and turns_tile(arch_name)
-    or few ~= many and has_few_tiles(p) and narrow_tile(p, few.bm, arch_name) or nil
+  local function hidden_tile()
+    if products_tile then return products_tile end
+    if few == many then return (p.narrow or adds_across(p) or has_few_tiles(p) or has_fuller_waves(p)) and turns_tile(arch_name) or nil end
+    return has_few_tiles(p) and narrow_tile(p, few.bm, arch_name) or nil
+  end
   local weight_tile = products_tile or few == many and (stores_soon(p) or adds_across(p)) and turns_tile(arch_name, weight_group, is_wide_across(p))
   return selected(p, capability, "hopper",
-    specs(p, tile(few, 256), weight_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, hidden_tile))
+    specs(p, tile(few, 256), weight_tile or tile(many, 256), nil, true, gradients_tile, hidden_tile()))
 end)
 
 backward.portable = select.portable(function(p, arch_name, capability)
@@ -182,7 +205,7 @@ backward.portable = select.portable(function(p, arch_name, capability)
   end
   local few, many = tile_for(portable_tiles, p.n), portable_tiles[#portable_tiles]
   local function tile(of) return { bm = of.bm, bv = 128, cluster = 1, stages = of.stages, arch = arch_name } end
-  return selected(p, capability, "portable", specs(p, tile(few), tile(many), tile(few), bytes < 16 and bytes or nil))
+  return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
 end)
 
 -- The outputs of a training step, with one option at a time; the last accumulates a main gradient in fp32.

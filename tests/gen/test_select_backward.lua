@@ -105,6 +105,21 @@ function TestSelectBackward.test_products_that_add_to_a_main_gradient_take_turns
   end
 end
 
+-- grad_hidden's product has the smaller ping-pong tiles where these fill the waves of an H100 or H200 better, and grad_weight's where its sums are short.
+function TestSelectBackward.test_tiles_of_products_follow_the_rows()
+  for _, wanted in ipairs {
+    { 4096, 2304, ":saved_exp:all_saved", 128, "none" }, { 2048, 3072, ":saved_exp:all_saved", 128, 128 }, { 2048, 2560, ":saved_exp", 128, 128 },
+    { 4096, 4096, ":saved_exp:all_saved", "none", "none" }, { 2048, 1024, ":saved_exp:all_saved", "none", 128 }, { 4096, 2304, "", "none", "none" },
+    { 2048, 3072, ":saved_exp:direct", "none", 128 }, { 1024, 2048, ":saved_exp:direct:hidden_first", 128, 128 },
+    { 2048, 2048, ":saved_exp:direct:hidden_first", "none", "none" }, { 4096, 2048, ":saved_exp:direct:narrow", 128, "none" },
+    { 4096, 2048, ":saved_exp:in_forward:narrow", 128, "none" }, { 4096, 2304, ":saved_exp:in_forward", "none", "none" },
+  } do
+    local n, d, hint, hidden, weight = table.unpack(wanted)
+    local _, specs = selected(("linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:gw_bf16:forward%s"):format(n, d, hint), 90)
+    luaunit.assertEquals({ n, d, hint, specs.hidden_product.wg or "none", specs.weight_product.wg or "none" }, wanted)
+  end
+end
+
 function TestSelectBackward.test_other_devices_take_the_portable_kernels_and_say_why()
   for _, capability in ipairs(support.portable_capabilities()) do
     local found, specs = selected(plain .. ":gh_bf16:gw_bf16", capability)

@@ -186,7 +186,7 @@ static void a_frozen_head_is_offered_even_chunks_of_rows(void **state)
     flp_chunk_tuning_offer(&work, 1, INT64_C(1) << 40, &lines);
     assert_null(lines.data);
     flp_chunk_tuning_offer(&work, 0, INT64_C(1) << 40, &lines);
-    assert_string_equal("chunks.rows=16\nchunks.rows=8\nchunks.rows=6\nchunks.rows=4\nchunks.rows=3\n", lines.data);
+    assert_string_equal("chunks.rows=16\nchunks.rows=8\nchunks.rows=6\nchunks.rows=3\nchunks.rows=2\n", lines.data);
     flp_text_free(&lines);
 }
 

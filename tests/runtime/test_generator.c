@@ -140,6 +140,8 @@ static void rows_that_share_a_plan_have_its_variants(void **state)
         { "linear_logp_backward:bf16", "d2048:v131072:gh_bf16:gw_bf16:forward", "sm_90a" },
         { "linear_logp_backward:bf16", "d2048:v131072:gh_bf16:gw_bf16:forward:saved_exp", "sm_90a" },
         { "linear_logp_backward:bf16", "d4096:v131072:gh_bf16:gw_bf16:saved_exp:all_saved", "sm_90a" },
+        { "linear_logp_backward:bf16", "d2304:v131072:gh_bf16:gw_bf16:saved_exp:all_saved", "sm_90a" },
+        { "linear_logp_backward:bf16", "d2048:v131072:gh_bf16:gw_bf16:saved_exp:direct:hidden_first", "sm_90a" },
         { "linear_logp_backward:bf16", "d2048:v131072:gh_bf16:gw_bf16:forward", "portable" },
         { "linear_logp_backward:f32", "d2048:v131072:gh_f32:gw_f32:forward", "portable" },
         { "linear_cross_entropy:bf16", "d2048:v131072:gh_bf16:gw_bf16", "sm_90a" },

@@ -251,10 +251,33 @@ static void grad_hidden_alone_takes_rows_in_chunks(void **state)
     assert_int_equal(0, row_chunk(&problem));
     problem = linear_work_normal(linear_work_sized(8192, 4096, 262144, FLP_NONE));
     assert_int_equal(512, row_chunk(&problem));
-    problem = linear_work_normal(linear_work_sized(8192, 4096, 262145, FLP_NONE)); /* of fewer rows the weight is read too often */
+    problem = linear_work_normal(linear_work_sized(8192, 4096, 393217, FLP_NONE)); /* of fewer rows the weight is read too often */
     work = linear_work_with_losses(&problem);
     assert_int_equal(0, work.chunks.row_chunk);
     assert_in_range(work.chunks.saved_columns, 1, 8192);
+}
+
+/* A chunk of rows fills the waves of grad_hidden's product, with narrow tiles where these are fuller. It has more memory where the usual fills less than nine
+ * tenths of what that would. */
+static void chunks_of_rows_fill_the_multiprocessors(void **state)
+{
+    static const struct {
+        int64_t hidden, vocab, rows;
+        int narrow;
+    } wanted[] = { { 4096, 128256, 1024, 0 }, { 2048, 131072, 1024, 1 }, { 2304, 256000, 768, 1 },  { 1536, 151936, 1280, 1 }, { 1024, 50304, 2048, 1 },
+                   { 2560, 151936, 768, 1 },  { 3584, 152064, 512, 1 },  { 7168, 129280, 1024, 0 }, { 4096, 393216, 512, 1 },  { 896, 151936, 1280, 1 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+        const flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(8192, wanted[i].hidden, wanted[i].vocab, FLP_NONE));
+        const flp_linear_work losses = linear_work_with_losses(&problem), forward = linear_work_of(&problem, 1);
+
+        assert_int_equal(wanted[i].rows, losses.chunks.row_chunk);
+        assert_int_equal(wanted[i].narrow, losses.chunks.narrow);
+        assert_int_equal(wanted[i].rows, forward.chunks.row_chunk);
+        assert_int_equal(wanted[i].narrow, forward.chunks.narrow);
+        assert_in_range(linear_work_bytes(&losses, 8192), 1, 400 << 20);
+    }
 }
 
 /* Behind a forward: its chunks of rows leave grad_hidden's products in fp32 where these were, whatever their upstream gradient. */
@@ -264,14 +287,15 @@ static void grad_hidden_alone_behind_a_forward_is_the_forwards_product(void **st
     flp_linear_work work = linear_work_of(&problem, 1);
 
     (void)state;
-    assert_true(work.chunks.in_forward && work.chunks.narrow && !work.chunks.direct);
-    assert_int_equal(512, work.chunks.row_chunk);
-    assert_in_range(linear_work_bytes(&work, 8192), INT64_C(8192) * 4096 * 4, 256 << 20);
+    assert_true(work.chunks.in_forward && !work.chunks.narrow && !work.chunks.direct);
+    assert_int_equal(1024, work.chunks.row_chunk);
+    assert_in_range(linear_work_bytes(&work, 8192), INT64_C(8192) * 4096 * 4, (INT64_C(8192) * 4096 * 4) + (256 << 20));
     assert_int_equal(8192, flp_linear_work_packed_stride(&work));
     assert_null(linear_work_laid_out(&work, 8192).part[FLP_PART_SUMS].name);
     problem.memory_budget = 256 << 20;
     work = linear_work_of(&problem, 1);
     assert_int_equal(512, work.chunks.row_chunk);
+    assert_true(work.chunks.in_forward && work.chunks.narrow);
     problem.memory_budget = 384 << 20;
     work = linear_work_of(&problem, 1);
     assert_int_equal(1024, work.chunks.row_chunk);
@@ -427,9 +451,48 @@ static void blocks_of_saved_exponentials_are_wide_where_hidden_is_short(void **s
     }
 }
 
-/* Another byte of the budget never makes the chunks of the vocabulary narrower. */
+static flp_backward_chunks chunks_with(flp_linear_logp_backward_problem *normal, const flp_linear_work *work, int64_t budget)
+{
+    normal->memory_budget = budget;
+    return flp_linear_budget_spend(work);
+}
+
+static int are_same_widths(const flp_backward_chunks *a, const flp_backward_chunks *b)
+{
+    return a->columns == b->columns && a->saved_columns == b->saved_columns && a->lent_columns == b->lent_columns &&
+           a->borrowed_columns == b->borrowed_columns && a->slab_bytes == b->slab_bytes;
+}
+
+/* With a budget, few rows take the default's chunks, whose products of grad_hidden run side by side, although the whole vocabulary has room. */
+static void few_rows_take_the_default_chunks(void **state)
+{
+    static const struct {
+        int64_t rows, hidden;
+        int usual_with_losses, usual_with_forward, usual_alone;
+    } wanted[] = { { 64, 4096, 1, 1, 1 },  { 128, 4096, 1, 1, 1 }, { 256, 4096, 0, 0, 1 }, { 512, 4096, 0, 0, 0 },
+                   { 128, 2048, 1, 1, 1 }, { 256, 2048, 1, 0, 1 }, { 512, 2048, 0, 0, 1 }, { 1024, 2048, 0, 0, 0 },
+                   { 128, 8192, 0, 0, 1 }, { 64, 16384, 0, 0, 0 }, { 1024, 256, 1, 0, 1 }, { 4096, 256, 0, 0, 1 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+        flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(wanted[i].rows, wanted[i].hidden, 131072, FLP_BF16));
+        const flp_linear_work works[] = { linear_work_with_losses(&problem), linear_work_of(&problem, 1), linear_work_of(&problem, 0) };
+        const int usual[] = { wanted[i].usual_with_losses, wanted[i].usual_with_forward, wanted[i].usual_alone };
+
+        for (int j = 0; j < 3; j++) {
+            const flp_backward_chunks by_default = chunks_with(&problem, &works[j], 0), chunks = chunks_with(&problem, &works[j], INT64_C(8) << 30);
+
+            assert_int_equal(usual[j], are_same_widths(&chunks, &by_default));
+            assert_int_equal(!usual[j], chunks.direct);
+        }
+    }
+}
+
+/* Another byte of the budget never makes the chunks of the vocabulary narrower, but for the default's chunks, which few rows take. */
 static void more_memory_is_never_spent_worse(void **state)
 {
+    int narrower = 0;
+
     (void)state;
     state_of_draws = 2;
     for (int i = 0; i < 500; i++) {
@@ -438,13 +501,16 @@ static void more_memory_is_never_spent_worse(void **state)
         int64_t budget = flp_linear_budget_least(&work), saved_exp = 0;
 
         for (int j = 0; j < 20; j++, budget += budget / 3) {
-            flp_backward_chunks chunks;
-            normal.memory_budget = budget;
-            chunks = flp_linear_budget_spend(&work);
+            const flp_backward_chunks usual = chunks_with(&normal, &work, 0), chunks = chunks_with(&normal, &work, budget);
+
+            if (are_same_widths(&chunks, &usual))
+                continue;
             assert_true(chunks.saved_columns >= saved_exp);
             saved_exp = chunks.saved_columns;
+            narrower++;
         }
     }
+    assert_true(narrower > 5000);
 }
 
 static void the_largest_sizes_are_accepted(void **state)
@@ -486,10 +552,12 @@ int main(void)
         cmocka_unit_test(all_exponentials_are_saved_without_such_a_product_too),
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
         cmocka_unit_test(grad_hidden_alone_takes_rows_in_chunks),
+        cmocka_unit_test(chunks_of_rows_fill_the_multiprocessors),
         cmocka_unit_test(grad_hidden_alone_behind_a_forward_is_the_forwards_product),
         cmocka_unit_test(chunks_of_rows_stay_within_the_budget),
         cmocka_unit_test(no_workspace_is_larger_than_the_budget),
         cmocka_unit_test(blocks_of_saved_exponentials_are_wide_where_hidden_is_short),
+        cmocka_unit_test(few_rows_take_the_default_chunks),
         cmocka_unit_test(more_memory_is_never_spent_worse),
         cmocka_unit_test(the_largest_sizes_are_accepted),
     };

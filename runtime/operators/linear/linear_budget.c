@@ -31,8 +31,11 @@ enum {
     SAMPLE_ROWS = 8192,                  /* at this number of rows */
     PRODUCT_TILE_ROWS = 128,             /* of grad_hidden's product */
     WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half */
-    NARROW_TILE_PERCENT = 88,            /* a narrow tile's speed, of a wide one's */
-    MULTIPROCESSORS = 132                /* of an H100 or H200 */
+    NARROW_TILE_PERCENT = 97,            /* a narrow tile's speed, of a wide one's */
+    ROW_CHUNK_COST = 16,                 /* rows: what the launches of a chunk of rows cost */
+    MULTIPROCESSORS = 132,               /* of an H100 or H200 */
+    FEW_TILES = 99,                      /* with fewer narrow tiles than this, grad_hidden's product of the whole vocabulary leaves too much of the GPU idle; */
+    FEW_TILES_OF_SAVED = 64              /* and with fewer than this where it comes from saved exponentials, beside grad_weight's */
 };
 
 /* The default widths of chunks, in tiles of two-byte elements: of the saved exponentials, of a chunk whose dlogit is stored in the workspace, and of one whose
@@ -44,9 +47,9 @@ typedef struct {
 } tiles;
 static const tiles default_tiles = { 47, 41, BORROWED_TILES }, default_tiles_wide = { 31, 28, BORROWED_TILES / 2 };
 
-/* The default bytes of the saved exponentials of a chunk of rows, where grad_hidden is the only gradient. A forward, which stores its rows beside them, takes
- * the smaller number, unless that has no room for LEAST_ROW_CHUNK rows. */
-static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_bytes_in_forward = INT64_C(126) << 20;
+/* The default bytes of the saved exponentials of a chunk of rows, where grad_hidden is the only gradient. Where hidden is short or the vocabulary large, these
+ * are so few rows that their product leaves multiprocessors idle; chunks of up to most_saved_bytes are then taken if they are a tenth faster. */
+static const int64_t default_saved_bytes = INT64_C(256) << 20, most_saved_bytes = INT64_C(384) << 20;
 
 /* The default slab_bytes: less than the L2 of an H100 or H200 holds, and little beside grad_weight. */
 static const int64_t default_slab_bytes = INT64_C(32) << 20;
@@ -152,6 +155,26 @@ static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chun
     return filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS) * 100 < filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS / 2) * NARROW_TILE_PERCENT;
 }
 
+/* How fast grad_hidden is, in thousandths of what it would be with full waves of wide tiles, where the rows are processed in chunks of so many. */
+static int64_t speed_of_row_chunk(const flp_linear_work *work, int64_t rows)
+{
+    const int64_t hidden = work->forward->hidden, wide = filled_waves(rows, hidden, WIDE_TILE_COLUMNS);
+    const int64_t narrow = filled_waves(rows, hidden, WIDE_TILE_COLUMNS / 2) * NARROW_TILE_PERCENT / 100;
+
+    return flp_int64_larger(wide, narrow) * rows / (rows + ROW_CHUNK_COST);
+}
+
+/* The fastest chunk of at most so many rows. */
+static int64_t fastest_row_chunk(const flp_linear_work *work, int64_t most)
+{
+    int64_t best = LEAST_ROW_CHUNK;
+
+    for (int64_t rows = best; rows <= most; rows += FLP_BACKWARD_ROW_BLOCK)
+        if (speed_of_row_chunk(work, rows) > speed_of_row_chunk(work, best))
+            best = rows;
+    return best;
+}
+
 /* One chunk that is the whole vocabulary, with chunks of row_chunk rows; 0: of all rows. Without losses, the upstream gradients of a chunk of rows are not
  * known when the forward has processed it, so chunks of rows then mean in_forward. */
 static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
@@ -161,7 +184,7 @@ static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
 
     chunks.row_chunk = row_chunk;
     chunks.in_forward = row_chunk > 0 && !work->losses;
-    chunks.narrow = chunks.in_forward && are_narrow_tiles_faster(work, row_chunk);
+    chunks.narrow = row_chunk > 0 && flp_vocab_chunks_hidden_alone(work->backward) && are_narrow_tiles_faster(work, row_chunk);
     chunks.direct &= !chunks.in_forward;
     return chunks;
 }
@@ -375,12 +398,29 @@ static flp_backward_chunks with_hidden_first(const flp_linear_work *work, const 
     return fits(work, &chunks) ? chunks : *all;
 }
 
-/* The widest chunks that fit; chunks of one tile do. */
+/* 1: grad_hidden's product has so few tiles for its sums over the whole vocabulary that the default's chunks, whose products run side by side, are faster.
+ * Where the default computes more logits twice than one chunk does, because nothing is lent in grad_weight, they are so only with one row of tiles. */
+static int has_few_tiles(const flp_linear_work *work)
+{
+    const flp_linear_logp_backward_problem *normal = work->backward;
+    const int64_t row_tiles = flp_int64_divide_up(normal->forward.rows, PRODUCT_TILE_ROWS);
+    const int64_t tiles = row_tiles * flp_int64_divide_up(normal->forward.hidden, WIDE_TILE_COLUMNS / 2);
+
+    if (normal->grad_hidden == FLP_NONE || normal->grad_weight == FLP_NONE)
+        return 0;
+    if (!work->chunks.saves_exp)
+        return tiles < FEW_TILES;
+    return tiles < FEW_TILES_OF_SAVED && (work->losses || row_tiles == 1);
+}
+
+/* The widest chunks that fit; chunks of one tile do. With few tiles the default's, which take little memory: their products run side by side. */
 static flp_backward_chunks within_budget(const flp_linear_work *work)
 {
-    const flp_backward_chunks all = whole(work, 0), lent = lending(work, 1);
+    const flp_backward_chunks all = whole(work, 0), lent = lending(work, 1), usual = by_default(work);
     flp_backward_chunks own;
 
+    if (has_few_tiles(work) && fits(work, &usual))
+        return usual;
     if (fits(work, &all))
         return with_hidden_first(work, &all);
     own = limited(work, most_that_fits(work, limited, 1, all_tiles(work)));
@@ -415,6 +455,8 @@ static int64_t choose_row_chunk(const flp_linear_work *work)
     if (rows == 0)
         return 0;
     chunks = flp_int64_divide_up(normal->forward.rows, rows);
+    if (chunks > 1 && flp_vocab_chunks_hidden_alone(normal))
+        return fastest_row_chunk(work, rows);
     return chunks > 1 ? flp_int64_round_up(flp_int64_divide_up(normal->forward.rows, chunks), FLP_BACKWARD_ROW_BLOCK) : 0;
 }
 
@@ -424,10 +466,10 @@ static int64_t default_row_chunk(const flp_linear_work *work)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
     const int64_t row_bytes = flp_vocab_chunks_all_columns(normal) * flp_dtype_bytes(normal->forward.dtype);
-    const int64_t bytes = work->losses ? default_saved_bytes : default_saved_bytes_in_forward;
-    const int64_t rows = flp_int64_larger(LEAST_ROW_CHUNK, bytes / row_bytes / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK);
+    const int64_t usual = fastest_row_chunk(work, default_saved_bytes / row_bytes), most = fastest_row_chunk(work, most_saved_bytes / row_bytes);
+    const int64_t rows = speed_of_row_chunk(work, most) * 10 > speed_of_row_chunk(work, usual) * 11 ? most : usual;
 
-    return flp_vocab_chunks_hidden_alone(normal) && rows * row_bytes <= default_saved_bytes ? rows : 0;
+    return flp_vocab_chunks_hidden_alone(normal) && rows * row_bytes <= most_saved_bytes ? rows : 0;
 }
 
 flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)

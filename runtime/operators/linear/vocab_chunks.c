@@ -374,6 +374,8 @@ const char *flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal
         return chunks->direct ? ":direct" : "";
     if (chunks->in_forward)
         return chunks->narrow ? ":saved_exp:in_forward:narrow" : ":saved_exp:in_forward";
+    if (chunks->direct && chunks->narrow)
+        return ":saved_exp:direct:narrow";
     if (chunks->direct)
         return chunks->hidden_first ? ":saved_exp:direct:hidden_first" : ":saved_exp:direct";
     return flp_vocab_chunks_all_saved(normal, chunks) ? ":saved_exp:all_saved" : ":saved_exp";

@@ -29,7 +29,7 @@ typedef struct {
     /* 1, only with direct and saved exponentials in the workspace: grad_hidden's product comes before grad_weight's, which then fills the multiprocessors that
      * the long tiles of the former's last wave leave idle. The rows times their factors need a place of their own. */
     int hidden_first;
-    int narrow;            /* 1, only with in_forward: that product has narrower tiles, because they fill more multiprocessors */
+    int narrow;            /* 1, only with row_chunk and grad_hidden alone: its product has narrower tiles, because they fill more multiprocessors */
     int64_t row_chunk;     /* > 0: the rows are processed in chunks of this many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
     int64_t columns;       /* width of a chunk whose dlogit is stored in the workspace */
     int64_t saved_columns; /* width of the saved exponentials, from the vocabulary's first entry on; 0: there are none */
@@ -177,6 +177,6 @@ int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
 /* What the generator must know of the chunks (flp_operator.hint): "", ":direct", ":saved_exp", ":saved_exp:all_saved", ":saved_exp:direct",
- * ":saved_exp:direct:hidden_first", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
+ * ":saved_exp:direct:hidden_first", ":saved_exp:direct:narrow", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
 const char *flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 #endif
