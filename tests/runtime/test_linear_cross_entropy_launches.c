@@ -75,6 +75,14 @@ static int launch_of(const char *kernel, const char *option)
     return -1;
 }
 
+/* For so many rows that grad_hidden is one product within the budget. */
+static void make_plan_with_room(void)
+{
+    problem.backward.forward.rows = 8192;
+    problem.backward.memory_budget = 1 << 30;
+    operator_call_make_plan();
+}
+
 static const uint32_t *meetings[FLP_MEETINGS]; /* of the products that were launched */
 static int products;
 
@@ -90,8 +98,7 @@ static void clusters_of_long_products_keep_in_step(void **state)
     const int64_t least = flp_backward_least_steps_in_step;
 
     (void)state;
-    problem.backward.memory_budget = 1 << 20;
-    operator_call_make_plan();
+    make_plan_with_room();
     fake_driver.on_launch = note_meetings;
     products = 0;
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
@@ -300,8 +307,7 @@ static void grad_hidden_comes_first_where_there_is_room(void **state)
     int hidden, weight;
 
     (void)state;
-    problem.backward.memory_budget = 1 << 20;
-    operator_call_make_plan();
+    make_plan_with_room();
     assert_contains(flp_plan_describe(plan), "grad_hidden product: before grad_weight's");
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
     hidden = launch_of("matrix_product", "in_step_targets_of_rows");
