@@ -134,11 +134,13 @@ local most_rows_of_few_tiles = 1024
 local function has_few_tiles(p) return p.n <= most_rows_of_few_tiles and not p.grad_filter_eps end
 
 -- With more rows, smaller tiles are faster where their waves are fuller, on an H100 or H200: a step at D 2304 to 3072 takes up to 12 % less time. Not where
--- hidden is shorter, whose few tiles have grad_weight's beside them, nor where grad_hidden is one product or comes from derivatives: bench/results/NOTES.md.
-local fuller = { least_hidden = 1536, multiprocessors = 132, percent = 111 }
+-- hidden is shorter, whose 48 and more tiles have grad_weight's beside them (with 32, at 2048 rows and D 512, smaller tiles are 13 % faster), nor where
+-- grad_hidden is one product or comes from derivatives: bench/results/NOTES.md.
+local fuller = { least_hidden = 1536, most_tiles = 32, multiprocessors = 132, percent = 111 }
 
-local function filled_waves(rows, hidden, columns)
-  local tiles = (rows + 127) // 128 * ((hidden + columns - 1) // columns)
+local function tiles_of(rows, hidden, columns) return (rows + 127) // 128 * ((hidden + columns - 1) // columns) end
+
+local function filled_waves(tiles)
   return tiles / ((tiles + fuller.multiprocessors - 1) // fuller.multiprocessors * fuller.multiprocessors)
 end
 
@@ -146,8 +148,9 @@ end
 local function has_fuller_waves(p)
   local rows = 1
   while rows < p.n do rows = rows * 2 end
-  return p.saved_exp and not (p.direct or p.in_forward) and p.d >= fuller.least_hidden
-    and filled_waves(rows, p.d, 128) * 100 > filled_waves(rows, p.d, 256) * fuller.percent
+  local wide, small = tiles_of(rows, p.d, 256), tiles_of(rows, p.d, 128)
+  return p.saved_exp and not (p.direct or p.in_forward)
+    and (wide <= fuller.most_tiles or p.d >= fuller.least_hidden and filled_waves(small) * 100 > filled_waves(wide) * fuller.percent)
 end
 
 -- Up to 128 rows: a tile of one consumer warpgroup, whose stages fill a multiprocessor's shared memory. If all exponentials are saved, the products of

@@ -109,7 +109,8 @@ end
 function TestSelectBackward.test_tiles_of_products_follow_the_rows()
   for _, wanted in ipairs {
     { 4096, 2304, ":saved_exp:all_saved", 128, "none" }, { 2048, 3072, ":saved_exp:all_saved", 128, 128 }, { 2048, 2560, ":saved_exp", 128, 128 },
-    { 4096, 4096, ":saved_exp:all_saved", "none", "none" }, { 2048, 1024, ":saved_exp:all_saved", "none", 128 }, { 4096, 2304, "", "none", "none" },
+    { 4096, 4096, ":saved_exp:all_saved", "none", "none" }, { 2048, 1024, ":saved_exp:all_saved", "none", 128 },
+    { 2048, 512, ":saved_exp:all_saved", 128, 128 }, { 4096, 2304, "", "none", "none" },
     { 2048, 3072, ":saved_exp:direct", "none", 128 }, { 1024, 2048, ":saved_exp:direct:hidden_first", 128, 128 },
     { 2048, 2048, ":saved_exp:direct:hidden_first", "none", "none" }, { 4096, 2048, ":saved_exp:direct:narrow", 128, "none" },
     { 4096, 2048, ":saved_exp:in_forward:narrow", 128, "none" }, { 4096, 2304, ":saved_exp:in_forward", "none", "none" },
