@@ -389,8 +389,9 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  * including the forward's part with with_forward. GPU paths never exceed it. More memory saves flops. A budget that is too small is FLP_BAD_ARGUMENT, whose
  * message has the smallest that is accepted. With 0 the library chooses: at D 4096 at most 265 MiB for each 8192 rows, and for fewer than 8192 rows up to
  * 48 MiB more; linear_cross_entropy takes up to 1.75 times as much for more than 2 D rows, and below D 896 at most 310 MiB for each 8192 rows and 64 MiB more.
- * A grad_hidden in another dtype than hidden's takes N x D elements of hidden's dtype besides. grad_hidden alone takes up to 400 MiB for any N, and N x D
- * floats more with with_forward. With a budget, few rows take no more than the default, which is faster for them.
+ * A grad_hidden in another dtype than hidden's takes N x D elements of hidden's dtype besides. grad_hidden alone takes up to 400 MiB also for few
+ * rows, or N x D elements and a few MiB where that is more, and N x D floats besides with with_forward. With a budget, few rows may take no more than the
+ * default, where that is faster for them.
  *
  * grad_filter_eps > 0 leaves out, on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| except the targets' is smaller. They take no
  * part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); derivatives by the targets' logits always count. An element of
@@ -455,8 +456,8 @@ FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp
  * so that ignored rows cost nothing in either call.
  *
  * What is saved: as far as memory_budget has room, the workspace also keeps exponentials of the logits, so that the backward does not compute those logits
- * again: under the conditions of linear_cross_entropy, and if g_entropy is 0. With room for [N, V] and [N, D] in bf16 and 4 KiB a row no logit of more
- * than 128 rows is computed again. If grad_hidden is the only gradient, the forward computes its product, too, chunk of rows by chunk of rows, given room for [N, D] in fp32 and the
+ * again: under the conditions of linear_cross_entropy, and if g_entropy is 0. With room for [N, V] and [N, D] in bf16 and 4 KiB a row no logit is computed
+ * again, but for so few rows that this is faster. If grad_hidden is the only gradient, the forward computes its product, too, chunk of rows by chunk of rows, given room for [N, D] in fp32 and the
  * exponentials of 512 rows (by default up to V 393216). A row whose derivatives times hidden exceed bf16's range may then make grad_weight NaN.
  *
  * args: lse is required, entropy if g_entropy is 1, else it is NULL; argmax is NULL. lse and entropy are 0 in rows that are ignored or whose target is bad.
@@ -532,12 +533,12 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  *
  * On a GPU the forward can save exponentials of the logits, so that the gradients do not compute those logits a second time. This takes bf16
  * inputs and neither softcap, label smoothing, grad_filter_eps nor a token loss that uses entropy or uniform. They are saved
- *   (a) in the workspace, all of them, if it has room for [N, V] in bf16 and 4 KiB a row, and the rows are not so few that (b) is faster; else
+ *   (a) in the workspace, all of them, if it has room for [N, V] in bf16 and 4 KiB a row, unless (b) is possible and, for so few rows, faster; else
  *   (b) in grad_weight, until its own entries are written, if it is [V, D], contiguous and not accumulated: with a bf16 grad_weight those of about
  *       V D / N entries; by default for D >= 256, if V is not small, and below D 896 those of 16896 entries in the workspace where it holds fewer;
  *   (c) chunk of rows by chunk of rows, at least 512 at a time, if grad_weight, and grad_bias likewise, is not requested or is accumulated in fp32.
  *       The packed rows take N x D elements besides, unless grad_hidden has hidden's dtype and is not accumulated. By default this is done only if
- *       grad_hidden is the only gradient and V <= 393216, with 256 to 384 MiB of exponentials.
+ *       grad_hidden is the only gradient and V <= 393216, with at most 384 MiB of exponentials.
  * Values then differ within their rounding, and a row whose derivatives times hidden exceed bf16's range, as at a temperature of 2^-64, may make
  * grad_weight NaN. The CPU path saves fp32 logits of the first rows in as much memory as the budget says (0: 512 MiB), which changes no bits. */
 typedef struct {

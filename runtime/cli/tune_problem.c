@@ -197,7 +197,9 @@ static flp_status tune(job *j)
         return status;
     j->outcome->json = flp_tune_report_pack(j->target, &j->result, j->bench);
     if (j->result.figures[j->result.winner].rounds == 0) {
-        snprintf(j->outcome->text, sizeof j->outcome->text, "%s: there was no time to learn anything", flp_tune_target_problem(j->target));
+        static const char reason[] = "there was no time to learn anything";
+        snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %s", flp_tune_target_problem(j->target), reason);
+        json_object_set_new(j->outcome->json, "reason", json_string(reason));
         return FLP_OK;
     }
     take_samples(j);
@@ -300,6 +302,11 @@ typedef struct {
     double ratios[FLP_TUNE_NUMERICS_MOST]; /* of each record's time to that of the generator's own choice */
 } decision;
 
+static int has_time(const job *j)
+{
+    return j->budget_seconds <= 0 || flp_clock_seconds() - j->begun < j->budget_seconds;
+}
+
 static int was_interrupted(const job *j)
 {
     return j->result.ended == FLP_TUNING_INTERRUPTED;
@@ -384,7 +391,7 @@ static flp_status each_rows(decision *d, flp_status (*step)(decision *d, int num
         for (double share = 1.0 / d->steps_left--; again; share = fmin(1, 2 * share)) {
             status = step(d, i, share);
             const int untimed = status == FLP_OK && !was_timed(j);
-            again = untimed && !was_interrupted(j) && share < 1;
+            again = untimed && !was_interrupted(j) && share < 1 && has_time(j);
             if (untimed && !again)
                 say_end(d, was_interrupted(j));
             close_target(j);

@@ -239,7 +239,7 @@ static int first_allowed(void)
 {
     static const char variable[] = "FUSEDLOGP_CPU_BF16";
     const char *wanted = secure_getenv(variable);
-    if (wanted == NULL || *wanted == '\0')
+    if (wanted == NULL || *wanted == '\0' || flp_bf16_microkernel_count == 0)
         return 0;
     if (strcmp(wanted, "0") == 0)
         return flp_bf16_microkernel_count;
@@ -260,10 +260,12 @@ static void find_bf16_kernel(void)
 const flp_microkernel *flp_microkernel_of(flp_dtype dtype)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (dtype != FLP_BF16) /* a process asks for tiles only if it needs them */
+        return flp_microkernel_best();
     flp_log_hold(); /* a callback may call the library */
     pthread_once(&once, find_bf16_kernel);
     flp_log_resume();
-    return dtype == FLP_BF16 && bf16_kernel != NULL ? bf16_kernel : flp_microkernel_best();
+    return bf16_kernel != NULL ? bf16_kernel : flp_microkernel_best();
 }
 
 void flp_microkernel_multiply(const flp_microkernel *kernel, int sets, int entries, const flp_microkernel_operands *operands)

@@ -18,7 +18,7 @@ enum { FLP_MICROKERNEL_DEPTH = 256 };
  * product of the high halves is added first, then the product of the low halves, and each of the two sums is rounded once. By tdpbf16ps, sixteen words are one
  * step: the products of their low halves are summed from 0, each sum rounded once, and so are those of their high halves; the sum of the two is then added. */
 typedef struct {
-    int64_t depth; /* the number of k: words of a row, at most FLP_MICROKERNEL_DEPTH */
+    int64_t depth; /* the number of k: words of a row, of at most FLP_MICROKERNEL_DEPTH numbers */
     const float *hidden;
     int64_t hidden_stride; /* from one set to the next, as products_stride; all strides are in 32-bit words */
     const float *weight;

@@ -61,8 +61,8 @@ int flp_tile_microkernel_is_supported(void)
 /* ---- copies of operands that tiles cannot load where they lie ---- */
 
 typedef struct {
-    _Alignas(TILE_BYTES) float weight[BLOCK_ENTRIES * FLP_MICROKERNEL_DEPTH]; /* [entries][words]: a block of entries, with zeros to whole tiles */
-    float hidden[BLOCK_SETS][TILE * TILE];                                    /* the last words of the sets, with zeros to whole tiles */
+    _Alignas(TILE_BYTES) float weight[BLOCK_ENTRIES * FLP_MICROKERNEL_DEPTH / 2]; /* [entries][words]: a block of entries, with zeros to whole tiles */
+    float hidden[BLOCK_SETS][TILE * TILE];                                        /* the last words of the sets, with zeros to whole tiles */
     float products[BLOCK_SETS * BLOCK_ENTRIES * FLP_LANES];
 } copies;
 
@@ -131,6 +131,12 @@ TARGET static void copy_last_hidden(const flp_microkernel_operands *operands, in
 
 /* ---- products ---- */
 
+/* Completes the stores to memory that a tile instruction reads next. The compiler does not know that it reads them. */
+static inline void finish_stores(const void *memory)
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
 /* A block's entries, each `stride` words after the one before, and in whole tiles of words. */
 typedef struct {
     const float *data;
@@ -158,6 +164,7 @@ TARGET static inline __attribute__((always_inline)) void multiply_block(const fl
 {
     const float *second = operands->hidden + operands->hidden_stride;
     int64_t k = 0;
+    finish_stores(last);
     _tile_zero(0);
     _tile_zero(1);
     if (sets == 2) {
@@ -224,6 +231,7 @@ TARGET static void configure_tiles(void)
         shapes.row_bytes[i] = TILE_BYTES;
         shapes.rows[i] = TILE;
     }
+    finish_stores(&shapes);
     _tile_loadconfig(&shapes);
 }
 

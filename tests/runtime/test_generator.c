@@ -156,7 +156,7 @@ static void rows_that_share_a_plan_have_its_variants(void **state)
         { "logits_logp_backward:bf16", "v131072:fused", "sm_90a" },
         { "scale:bf16", "d4096", "portable" },
     };
-    static const int64_t edges[] = { 1, 63, 64, 65, 127, 128, 129, 300, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 5000 };
+    static const int64_t edges[] = { 1, 63, 64, 65, 127, 128, 129, 300, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 8192, 8193, 16384, 16385 };
     flp_selection own, shared;
 
     (void)state;

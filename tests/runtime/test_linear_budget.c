@@ -469,9 +469,9 @@ static void few_rows_take_the_default_chunks(void **state)
     static const struct {
         int64_t rows, hidden;
         int usual_with_losses, usual_with_forward, usual_alone;
-    } wanted[] = { { 64, 4096, 1, 1, 1 },  { 128, 4096, 1, 1, 1 }, { 256, 4096, 0, 0, 1 }, { 512, 4096, 0, 0, 0 },
+    } wanted[] = { { 64, 4096, 1, 1, 1 },  { 128, 4096, 1, 0, 1 }, { 256, 4096, 0, 0, 1 }, { 512, 4096, 0, 0, 0 },
                    { 128, 2048, 1, 1, 1 }, { 256, 2048, 1, 0, 1 }, { 512, 2048, 0, 0, 1 }, { 1024, 2048, 0, 0, 0 },
-                   { 128, 8192, 0, 0, 1 }, { 64, 16384, 0, 0, 0 }, { 1024, 256, 1, 0, 1 }, { 4096, 256, 0, 0, 1 } };
+                   { 128, 8192, 0, 0, 1 }, { 64, 16384, 0, 0, 1 }, { 1024, 256, 1, 1, 1 }, { 4096, 256, 0, 0, 1 } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
@@ -485,6 +485,12 @@ static void few_rows_take_the_default_chunks(void **state)
             assert_int_equal(usual[j], are_same_widths(&chunks, &by_default));
             assert_int_equal(!usual[j], chunks.direct);
         }
+        problem.grad_weight = FLP_F32; /* in which nothing is kept: all that has room is saved */
+        problem.accumulate = FLP_ACCUMULATE_WEIGHT;
+        problem = linear_work_normal(problem);
+        const flp_linear_work losses = linear_work_with_losses(&problem), pair = linear_work_of(&problem, 1);
+        assert_true(chunks_with(&problem, &losses, INT64_C(8) << 30).direct);
+        assert_true(chunks_with(&problem, &pair, INT64_C(8) << 30).direct);
     }
 }
 

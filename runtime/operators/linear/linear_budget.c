@@ -35,7 +35,8 @@ enum {
     ROW_CHUNK_COST = 16,                 /* rows: what the launches of a chunk of rows cost */
     MULTIPROCESSORS = 132,               /* of an H100 or H200 */
     FEW_TILES = 99,                      /* with fewer narrow tiles than this, grad_hidden's product of the whole vocabulary leaves too much of the GPU idle; */
-    FEW_TILES_OF_SAVED = 64              /* and with fewer than this where it comes from saved exponentials, beside grad_weight's */
+    FEW_TILES_OF_SAVED = 64,             /* with fewer than this where it comes from saved exponentials, beside grad_weight's, */
+    FEW_TILES_OF_PAIR = 32               /* and with fewer than this where the default saves fewer of them */
 };
 
 /* The default widths of chunks, in tiles of two-byte elements: of the saved exponentials, of a chunk whose dlogit is stored in the workspace, and of one whose
@@ -399,18 +400,20 @@ static flp_backward_chunks with_hidden_first(const flp_linear_work *work, const 
 }
 
 /* 1: grad_hidden's product has so few tiles for its sums over the whole vocabulary that the default's chunks, whose products run side by side, are faster.
- * Where the default computes more logits twice than one chunk does, because nothing is lent in grad_weight, they are so only with one row of tiles. */
-static int has_few_tiles(const flp_linear_work *work)
+ * usual: these chunks. With losses they are so only where they keep exponentials in grad_weight; behind another forward they compute most logits twice, which
+ * only very few rows make up for. */
+static int has_few_tiles(const flp_linear_work *work, const flp_backward_chunks *usual)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
-    const int64_t row_tiles = flp_int64_divide_up(normal->forward.rows, PRODUCT_TILE_ROWS);
-    const int64_t tiles = row_tiles * flp_int64_divide_up(normal->forward.hidden, WIDE_TILE_COLUMNS / 2);
+    const int64_t tiles = normal->forward.rows * normal->forward.hidden / (PRODUCT_TILE_ROWS * WIDE_TILE_COLUMNS / 2); /* parts of tiles are parts */
 
     if (normal->grad_hidden == FLP_NONE || normal->grad_weight == FLP_NONE)
         return 0;
     if (!work->chunks.saves_exp)
         return tiles < FEW_TILES;
-    return tiles < FEW_TILES_OF_SAVED && (work->losses || row_tiles == 1);
+    if (work->losses)
+        return tiles < FEW_TILES_OF_SAVED && usual->lent_columns > 0;
+    return tiles < FEW_TILES_OF_PAIR && !(normal->accumulate & FLP_ACCUMULATE_WEIGHT);
 }
 
 /* The widest chunks that fit; chunks of one tile do. With few tiles the default's, which take little memory: their products run side by side. */
@@ -419,7 +422,7 @@ static flp_backward_chunks within_budget(const flp_linear_work *work)
     const flp_backward_chunks all = whole(work, 0), lent = lending(work, 1), usual = by_default(work);
     flp_backward_chunks own;
 
-    if (has_few_tiles(work) && fits(work, &usual))
+    if (has_few_tiles(work, &usual) && fits(work, &usual))
         return usual;
     if (fits(work, &all))
         return with_hidden_first(work, &all);
