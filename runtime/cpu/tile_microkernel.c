@@ -1,4 +1,4 @@
-/* Two tiles of vocabulary entries times two of rows: four products for four loaded tiles, which all eight tiles of the processor hold.
+/* Two tiles of vocabulary entries times two of rows: four products for four loaded tiles. These and the four sums are all eight tiles of the processor.
  *
  * A tile is sixteen rows of sixteen 32-bit words. Of the weight, a row is an entry and a word two neighbours in k; of hidden, a row is two neighbours in k and
  * a word a row of hidden, which is how a set lies in memory. */
@@ -23,7 +23,6 @@ enum {
     TILE_BYTES = 64,    /* of a row */
     BLOCK_ENTRIES = 32, /* two tiles of entries */
     BLOCK_SETS = 2,     /* and two of rows */
-
     TILES = 8
 };
 
