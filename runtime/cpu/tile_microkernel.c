@@ -7,6 +7,7 @@
 #endif
 #include "cpu/tile_microkernel.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include "cpu/row_statistics.h"
 
@@ -22,8 +23,7 @@ enum {
     TILE = 16,          /* rows of a tile, and words of a row */
     TILE_BYTES = 64,    /* of a row */
     BLOCK_ENTRIES = 32, /* two tiles of entries */
-    BLOCK_SETS = 2,     /* and two of rows */
-    TILES = 8
+    BLOCK_SETS = 2      /* and two of rows */
 };
 
 /* ---- whether the tiles may be used ---- */
@@ -130,12 +130,6 @@ TARGET static void copy_last_hidden(const flp_microkernel_operands *operands, in
 
 /* ---- products ---- */
 
-/* Completes the stores to memory that a tile instruction reads next. The compiler does not know that it reads them. */
-static inline void finish_stores(const void *memory)
-{
-    __asm__ volatile("" : : "r"(memory) : "memory");
-}
-
 /* A block's entries, each `stride` words after the one before, and in whole tiles of words. */
 typedef struct {
     const float *data;
@@ -163,7 +157,7 @@ TARGET static inline __attribute__((always_inline)) void multiply_block(const fl
 {
     const float *second = operands->hidden + operands->hidden_stride;
     int64_t k = 0;
-    finish_stores(last);
+    atomic_signal_fence(memory_order_seq_cst); /* completes the copies: the compiler does not know that tile instructions read memory */
     _tile_zero(0);
     _tile_zero(1);
     if (sets == 2) {
@@ -221,16 +215,13 @@ TARGET static void multiply_sets(const flp_microkernel_operands *operands, const
 /* All tiles have sixteen whole rows. From Intel's manual: what LDTILECFG reads. */
 TARGET static void configure_tiles(void)
 {
-    struct {
+    static const struct {
         uint8_t palette, start_row, reserved[14];
         uint16_t row_bytes[16];
         uint8_t rows[16];
-    } shapes = { .palette = 1 };
-    for (int i = 0; i < TILES; i++) {
-        shapes.row_bytes[i] = TILE_BYTES;
-        shapes.rows[i] = TILE;
-    }
-    finish_stores(&shapes);
+    } shapes = { .palette = 1,
+                 .row_bytes = { TILE_BYTES, TILE_BYTES, TILE_BYTES, TILE_BYTES, TILE_BYTES, TILE_BYTES, TILE_BYTES, TILE_BYTES },
+                 .rows = { TILE, TILE, TILE, TILE, TILE, TILE, TILE, TILE } };
     _tile_loadconfig(&shapes);
 }
 
