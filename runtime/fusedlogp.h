@@ -378,8 +378,8 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
  *
  * The logits are computed again. dlogit, except at the target, is rounded to the inputs' dtype on GPU paths, and for bf16 on CPUs that multiply bf16
- * (AVX512_BF16, AMX). In fp16 it is first scaled by a power of two; what is below 2^-28 of the call's largest finite upstream gradient loses digits. Sums are in
- * fp32 and each gradient is rounded once. All results repeat bit for bit, and a row of grad_hidden depends neither on N nor on other rows. For logits of
+ * (AVX512_BF16, AMX). In fp16 it is first scaled by a power of two; what is below 2^-28 of the call's largest finite upstream gradient loses digits. Sums are
+ * in fp32 and each gradient is rounded once. All results repeat bit for bit, and a row of grad_hidden depends neither on N nor on other rows. For logits of
  * 1e5 and more lse in fp32 is too coarse to give p: use a plan with its forward, or linear_cross_entropy, which pass on more digits.
  *
  * A shard of the vocabulary (forward.vocab_total) takes lse, logp and entropy of the merged rows. Its grad_hidden is the shard's part of a sum over all
@@ -457,8 +457,9 @@ FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp
  *
  * What is saved: as far as memory_budget has room, the workspace also keeps exponentials of the logits, so that the backward does not compute those logits
  * again: under the conditions of linear_cross_entropy, and if g_entropy is 0. With room for [N, V] and [N, D] in bf16 and 4 KiB a row no logit is computed
- * again, but for so few rows that this is faster. If grad_hidden is the only gradient, the forward computes its product, too, chunk of rows by chunk of rows, given room for [N, D] in fp32 and the
- * exponentials of 512 rows (by default up to V 393216). A row whose derivatives times hidden exceed bf16's range may then make grad_weight NaN.
+ * again, but for so few rows that this is faster. If grad_hidden is the only gradient, the forward computes its product, too, chunk of rows by chunk of rows,
+ * given room for [N, D] in fp32 and the exponentials of 512 rows (by default up to V 393216). A row whose derivatives times hidden exceed bf16's range may
+ * then make grad_weight NaN.
  *
  * args: lse is required, entropy if g_entropy is 1, else it is NULL; argmax is NULL. lse and entropy are 0 in rows that are ignored or whose target is bad.
  *

@@ -84,9 +84,11 @@ void flp_backward_store_weight(const flp_backward_job *job, int chunk, int64_t f
     const int components = (int)flp_int64_smaller(left, count * FLP_LANES);
     int64_t entry;
     int width = flp_backward_chunk(job, chunk, &entry);
-    if (job->problem->forward.weight_layout == FLP_VOCAB_HIDDEN)
+    if (job->problem->forward.weight_layout == FLP_VOCAB_HIDDEN) {
         store_panels_as_rows(job, sums, entry, width, component, components);
-    for (int at = 0; job->problem->forward.weight_layout != FLP_VOCAB_HIDDEN && at < components; at += FLP_LANES)
+        return;
+    }
+    for (int at = 0; at < components; at += FLP_LANES)
         store_panel_as_columns(job, sums + at / FLP_LANES * FLP_BACKWARD_LOGITS, entry, width, component + at,
                                (int)flp_int64_smaller(components - at, FLP_LANES));
 }
