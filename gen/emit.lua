@@ -88,6 +88,7 @@ local conditions = {
   filters = function(spec) return spec.filter end,
   ragged = function(spec) return spec.ragged end,
   in_step = function(spec) return spec.in_step end,
+  parts = function(spec) return spec.parts end,
   shifts_vectors = function(spec) return spec.vec or logits_config.is_staged(spec) end,
   staged = logits_config.is_staged,
   unstaged = function(spec) return not logits_config.is_staged(spec) end,

@@ -12,6 +12,7 @@ local problem = {}
 --   all_saved     they are those of the whole vocabulary; so they are with direct and in_forward
 --   direct        grad_hidden is one product over the whole vocabulary
 --   in_forward    grad_hidden's product is computed in the forward's call
+--   parts4        grad_hidden's product is one of so many parts of the vocabulary, which are then added
 --   narrow        grad_hidden's product has narrow tiles
 --   hidden_first  grad_hidden's product comes before grad_weight's
 local hints = { "saved_exp", "all_saved", "direct", "in_forward", "narrow", "hidden_first" }
@@ -55,6 +56,7 @@ local function apply(fields, p, part)
   for _, field in ipairs(fields) do
     if read(field, p, part) then return true end
   end
+  return read({ kind = "count", prefix = "parts", name = "parts" }, p, part)
 end
 
 -- Fills in what the string leaves out.

@@ -113,17 +113,24 @@ local rows = {
   },
   { name = "linear_logp_backward_finish",
     params = backward, struct = "BackwardFinishParams", templates = vectors, threads = 256, revision = 1, waits = true,
-    -- dtype: of the sums, fp32 if it is left out; weight: the weight's dtype, if the sums lack the targets' contributions.
+    -- dtype: of the sums, fp32 if it is left out; weight: the weight's dtype, if the sums lack the targets' contributions; parts: they are those of a product in
+    -- parts, and the rows stay packed.
+    check = function(spec)
+      if spec.parts and (spec.dtype or spec.adds) then return nil, "parts: sums in fp32 that overwrite out" end
+      return true
+    end,
     config = function(spec)
       return {
         { "using", "sum_element", cxx.types[spec.dtype or "f32"] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+        { "bool", "in_parts", spec.parts or false },
         { "bool", "adds_targets", spec.weight ~= nil }, { "using", "weight_element", cxx.types[spec.weight or "f32"] },
         { "bool", "weight_is_hidden_vocab", spec.dv or false },
       }
     end,
     computes = function(spec)
-      return ("grad_hidden[row, D] %s= the sums of its place, rounded once%s; 0 for rows that are not valid"):format(
-        spec.adds and "+" or "", spec.weight and ", with the target's derivative . its row of the weight" or "")
+      local target = spec.weight and ", with the target's derivative . its row of the weight" or ""
+      if spec.parts then return ("out[packed row, D] = the parts of a product, added in their order, rounded once%s"):format(target) end
+      return ("grad_hidden[row, D] %s= the sums of its place, rounded once%s; 0 for rows that are not valid"):format(spec.adds and "+" or "", target)
     end,
     grid = "any number of blocks", each = "vectors of 16 bytes in turn",
   },

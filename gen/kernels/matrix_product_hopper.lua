@@ -1,5 +1,6 @@
 -- matrix_product on sm_90a: the mainloop and a store. a_transposed: A is stored [inner, rows]; b_transposed: B is stored [inner, columns]; ragged: out's rows
--- are no multiple of 16 bytes; in_step: the launch's clusters are synchronised with one another (templates/sm90a/clusters_in_step.cuh).
+-- are no multiple of 16 bytes; in_step: the launch's clusters are synchronised with one another (templates/sm90a/clusters_in_step.cuh); parts: out holds a sum
+-- for each of several ranges of the inner size (templates/parts/product_parts.cuh).
 local budget = require "gen.budget"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
@@ -10,7 +11,7 @@ kernel.templates = {
   "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", { only = "turns", "turns" }, "tile_store",
   { only = "ragged", "ragged_store" },
-  "product_tiles", "early_start", { only = "in_step", "clusters_in_step" }, "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
+  "product_tiles", "early_start", { only = "in_step", "clusters_in_step" }, { only = "parts", "product_parts" }, "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
   { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
   "matrix_product",
 }
@@ -50,9 +51,11 @@ function kernel.check(spec, arch)
       return nil, "bv = 192, c = 1: more accumulators than registers, where clusters keep in step and a sum is added or rows with targets end within 16 bytes"
     end
     if spec.filter then return nil, "wg = 128: a filter passes steps over, of 64 rows a warpgroup" end
-  elseif spec.bv % 128 ~= 0 or spec.bv > 256 then
-    return nil, ("bv = %d: 128 or 256"):format(spec.bv)
+  elseif spec.bv ~= 128 and spec.bv ~= 256 and not (spec.bv == 64 and spec.bm == 64) then
+    return nil, ("bv = %d: 128 or 256, and 64 with 64 rows"):format(spec.bv)
   end
+  local ok, reason = tile_config.check_parts(spec)
+  if not ok then return nil, reason end
   if spec.filter and spec.in_step then return nil, "in_step: a filter passes steps over, each cluster others" end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
   if spec.stages < 2 then return nil, ("p = %d: at least 2 stages"):format(spec.stages) end
@@ -62,6 +65,7 @@ end
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n), tile_config.hopper(spec, n, 1), {
     { "int", "inner_size", 0 }, { "bool", "filters", spec.filter or false }, { "bool", "keeps_in_step", spec.in_step or false },
+    { "bool", "in_parts", spec.parts or false },
     { "bool", "out_is_ragged", spec.ragged or false },
   }, tile_config.product_epilogue(spec))
 end

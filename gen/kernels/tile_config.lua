@@ -7,6 +7,14 @@ local config = {}
 -- Whether a product's rows or columns are vocabulary entries, so that a tile's targets must be looked up.
 function config.looks_targets_up(spec) return spec.targets == "in_rows" or spec.targets == "in_columns" end
 
+-- A product in parts only sums: another kernel adds the parts, applies the factors and adds the targets' contribution.
+function config.check_parts(spec)
+  if not spec.parts then return true end
+  if spec.out ~= "f32" or spec.adds or spec.targets or spec.ragged then return nil, "parts: sums in f32 that overwrite out, without targets" end
+  if spec.filter or spec.in_step then return nil, "parts: a filter or clusters in step count steps of the whole inner size" end
+  return true
+end
+
 -- Whether a product with targets in columns has registers for ping-pong tiles of 192 columns.
 function config.has_registers_for_wide_columns(spec) return spec.cluster == 2 and spec.out ~= "f32" and not (spec.ragged or spec.in_step) end
 
@@ -15,7 +23,7 @@ function config.has_registers_for_wide_columns(spec) return spec.cluster == 2 an
 function config.product_epilogue(spec)
   return {
     { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "takes_factors", spec.dtype == "f16" or not config.looks_targets_up(spec) },
+    { "bool", "takes_factors", not spec.parts and (spec.dtype == "f16" or not config.looks_targets_up(spec)) },
     { "bool", "targets_of_rows", spec.targets == "of_rows" }, { "bool", "targets_in_rows", spec.targets == "in_rows" },
     { "bool", "targets_in_columns", spec.targets == "in_columns" },
   }
@@ -142,8 +150,9 @@ end
 
 function config.computes_product(spec)
   local a_transposed, b_transposed = config.transposed(spec)
-  return ("out[rows, columns] %s %s = factor . A B of %s, summed in fp32; A lies %s, B %s%s"):format(
-    spec.out, spec.adds and "+" or "", spec.dtype, a_transposed and "[inner, rows]" or "[rows, inner]",
+  return ("out[%srows, columns] %s %s= %sA B of %s, summed in fp32%s; A lies %s, B %s%s"):format(
+    spec.parts and "parts, " or "", spec.out, spec.adds and "+" or "", spec.parts and "" or "factor . ", spec.dtype,
+    spec.parts and ", each part over a range of the inner size" or "", a_transposed and "[inner, rows]" or "[rows, inner]",
     b_transposed and "[inner, columns]" or "[columns, inner]", spec.targets and "; the targets' derivatives contribute in fp32" or "")
 end
 

@@ -2,7 +2,8 @@
 --   with its forward (`forward`), linear_logp's tile and combine, and offsets where these are apart;
 --   valid_rows and gather, which pack the valid rows;
 --   grad_logits, unless all derivatives come from saved exponentials;
---   for grad_hidden its product and hidden_finish, for grad_weight its product and target_order, for grad_bias its sums;
+--   for grad_hidden its product and hidden_finish, and between them hidden_sum, if the product is in parts;
+--   for grad_weight its product and target_order, for grad_bias its sums;
 --   for a shard of the vocabulary shard_targets and other_shards;
 --   with a filter, on sm_90a, the count of the blocks that it kept.
 local cxx = require "gen.cxx"
@@ -48,10 +49,15 @@ local function specs(p, tile, wide, weight_vec, bulk, gradients_tile, hidden_til
   end
   if p.grad_hidden then
     local direct = p.direct -- one product over the whole vocabulary gives the packed rows; else chunks add to fp32 sums
+    local whole = direct and not p.parts -- the product itself writes the packed rows; else hidden_sum adds its parts
     add(on(hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
-                   out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil,
-                   ragged = bulk and direct and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
-                   in_step = bulk and p.hidden_first, targets = direct and "of_rows" }))
+                   out = whole and p.grad_hidden or "f32", adds = not (direct or p.in_forward or p.parts) or nil,
+                   ragged = bulk and whole and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
+                   in_step = bulk and p.hidden_first, parts = p.parts and true, targets = whole and "of_rows" or nil }))
+    if p.parts then
+      add { role = "hidden_sum", operator = "linear_logp_backward_finish", weight = direct and dtype, dv = direct and p.dv,
+            out = direct and p.grad_hidden or "f32", parts = true, arch = arch_name }
+    end
     add { role = "hidden_finish", operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype,
           dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
@@ -149,8 +155,23 @@ local function has_fuller_waves(p)
   local rows = 1
   while rows < p.n do rows = rows * 2 end
   local wide, small = tiles_of(rows, p.d, 256), tiles_of(rows, p.d, 128)
-  return p.saved_exp and not (p.direct or p.in_forward)
+  return p.saved_exp and not (p.direct or p.in_forward or p.parts)
     and (wide <= fuller.most_tiles or p.d >= fuller.least_hidden and filled_waves(small) * 100 > filled_waves(wide) * fuller.percent)
+end
+
+-- Up to 128 rows, where nothing runs beside grad_hidden's product: a multiprocessor's link to the L2 bounds it, so that the tiles are as small as those that
+-- still are blocks enough for all multiprocessors, one or, with 64 rows, nearly two on each. A third block on some would make the others wait:
+-- bench/results/NOTES.md.
+local alone = { multiprocessors = 132, full = 0.9 }
+local function tile_of_hidden_alone(p, row_tiles, column_tiles, arch_name)
+  local blocks, once = column_tiles * (p.parts or 1), alone.multiprocessors -- of 128 columns
+  if row_tiles > 1 then
+    return 2 * blocks <= once and { bm = 64, bv = 128, cluster = 2, stages = 8, arch = arch_name }
+      or { bm = 128, bv = 128, cluster = 1, stages = 6, arch = arch_name }
+  end
+  local halves_fill = 2 * blocks <= once or 2 * blocks <= 2 * once and blocks >= alone.full * once
+  if halves_fill then return { bm = 64, bv = 64, cluster = 1, stages = 6, arch = arch_name } end
+  return { bm = 64, bv = 128, cluster = 1, stages = blocks <= once and 8 or 4, arch = arch_name }
 end
 
 -- Up to 128 rows: a tile of one consumer warpgroup, whose stages fill a multiprocessor's shared memory. If all exponentials are saved, the products of
@@ -160,6 +181,7 @@ end
 local narrow_few = { bm = 64, bv = 128, stages = 8, shared_stages = 4, most_tiles_of_four = 32 }
 local function narrow_tile(p, rows, arch_name)
   local row_tiles, column_tiles = rows // narrow_few.bm, (p.d + narrow_few.bv - 1) // narrow_few.bv
+  if not (p.grad_weight or p.grad_bias) and (p.parts or p.direct) then return tile_of_hidden_alone(p, row_tiles, column_tiles, arch_name) end
   local shares = p.all_saved and row_tiles * column_tiles > narrow_few.most_tiles_of_four
   return { bm = narrow_few.bm, bv = narrow_few.bv, cluster = row_tiles, stages = shares and narrow_few.shared_stages or narrow_few.stages, arch = arch_name }
 end

@@ -10,6 +10,8 @@
 #include "core/workspace.h"
 #include "jit/role.h"
 
+enum { FLP_HINT_BYTES = 64 };
+
 struct flp_operator {
     const char *name; /* the first part of its canonical strings */
 
@@ -27,9 +29,9 @@ struct flp_operator {
     size_t plan_bytes, problem_at; /* size of its plan, which begins with flp_plan; offset of the problem there, with its defaults filled in */
     /* All paths: called when the plan has its problem with the defaults filled in, before a path is chosen. NULL: there is nothing to do. */
     flp_status (*begin)(flp_plan *plan);
-    /* GPU paths: what the generator must know beyond the problem's string, as text to append to it (":saved_exp"); "": nothing. A function that is NULL stands
-     * for "". */
-    const char *(*hint)(const flp_plan *plan);
+    /* GPU paths: writes what the generator must know beyond the problem's string, as text to append to it (":saved_exp"); "": nothing. NULL: always "".
+     * text [FLP_HINT_BYTES] */
+    void (*hint)(const flp_plan *plan, char *text);
     /* GPU paths, before the kernels are there: takes over the items of a tuning that change how kernels are launched (chunks) and not the kernels, in place of
      * those of an earlier tuning. tuning "": none. The hint does not change. FLP_BAD_ARGUMENT: the plan cannot have this tuning. NULL: the operator has no such
      * items. */

@@ -239,22 +239,32 @@ static flp_status choose_tuned(flp_plan *plan, const flp_choice_wanted *untuned,
     return FLP_OK;
 }
 
+static void write_hint(const flp_plan *plan, char *text)
+{
+    *text = 0;
+    if (plan->op->hint)
+        plan->op->hint(plan, text);
+}
+
 void flp_plan_kernels_text(const flp_plan *plan, char *text)
 {
+    char hint[FLP_HINT_BYTES];
     size_t length;
 
     *text = 0;
     flp_problem_text_write(plan->op, flp_plan_problem(plan), text, FLP_PROBLEM_TEXT_BYTES);
     length = strlen(text);
-    snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", plan->op->hint ? plan->op->hint(plan) : "");
+    write_hint(plan, hint);
+    snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", hint);
 }
 
 /* Applies the tuning that flp_tuned_find finds, if any. A tuning that cannot be applied is left out with a warning. */
 static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untuned)
 {
-    const flp_tuned_question question = { plan->op,      flp_plan_problem(plan), untuned->problem, plan->op->hint ? plan->op->hint(plan) : "",
-                                          &plan->device, &plan->choice };
+    char hint[FLP_HINT_BYTES];
+    const flp_tuned_question question = { plan->op, flp_plan_problem(plan), untuned->problem, hint, &plan->device, &plan->choice };
 
+    write_hint(plan, hint);
     flp_tuned_find(plan->context, &question, &plan->tuned);
     if (plan->tuned.tuning[0] && choose_tuned(plan, untuned, plan->tuned.tuning) != FLP_OK) {
         flp_log_warning("the tuning that was found is left out: %s", flp_error_message());

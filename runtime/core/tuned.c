@@ -87,7 +87,7 @@ static void take_record(const flp_record *record, const flp_environment *here, f
 static flp_status carry_over(flp_context *context, const flp_wanted_kernels *wanted, const flp_tuned_question *question, const choice *found, flp_tuned *tuned)
 {
     const flp_record *record = &found->near;
-    char near_text[FLP_RECORD_PROBLEM_BYTES + 32], calibration[FLP_RECORD_TUNING_BYTES], difference[FLP_ENVIRONMENT_DIFFERENCE_BYTES];
+    char near_text[FLP_RECORD_PROBLEM_BYTES + FLP_HINT_BYTES], calibration[FLP_RECORD_TUNING_BYTES], difference[FLP_ENVIRONMENT_DIFFERENCE_BYTES];
     flp_model_facts model;
     flp_transfer transfer = { .wanted = *wanted, .near_problem = near_text, .near_ratio = record->ratio };
     flp_status status;

@@ -19,6 +19,7 @@
     X(GRAD_LOGITS, "grad_logits")       /* derivatives of the logits of a chunk of the vocabulary */                   \
     X(HIDDEN_PRODUCT, "hidden_product") /* the matrix product for grad_hidden */                                       \
     X(HIDDEN_FINISH, "hidden_finish")   /* rounds the sums to grad_hidden, in the original order of rows */            \
+    X(HIDDEN_SUM, "hidden_sum")         /* adds the parts of hidden_product, where it has parts */                     \
     X(WEIGHT_PRODUCT, "weight_product") /* the matrix product for grad_weight */                                       \
     X(TARGET_ORDER, "target_order")     /* sorts rows by target, whose contributions weight_product adds */            \
     X(BIAS, "bias")                     /* grad_bias */                                                                \

@@ -137,6 +137,10 @@ typedef struct BackwardFinishParams {
     i32 first_packed, packed_rows; /* the rows of sums; the launch with first_packed 0 also sets the rows that are not valid to 0 */
     const float *row_factor;       /* [packed_rows]: multiplies each row's sums; NULL: 1 */
     u64 *mark;                     /* set to 0, as flp_backward_gather_params'; or NULL */
+    /* For variants with parts, of a product in parts: the sums are [parts][part_rows][sums_stride], and the parts are added in their order. The rows stay
+     * packed: out is [packed_rows][out_stride], packed_index and rows are not read, and count is the number of valid ones. */
+    i64 part_rows;
+    i32 parts, unused;
 } flp_backward_finish_params;
 
 FLP_PARAMS_BYTES(flp_backward_rows_params, 272);
@@ -145,5 +149,5 @@ FLP_PARAMS_BYTES(flp_backward_gather_params, 88);
 FLP_PARAMS_BYTES(flp_grad_logits_params, 152);
 FLP_PARAMS_BYTES(flp_backward_filter_params, 40);
 FLP_PARAMS_BYTES(flp_backward_bias_params, 72);
-FLP_PARAMS_BYTES(flp_backward_finish_params, 112);
+FLP_PARAMS_BYTES(flp_backward_finish_params, 128);
 #endif

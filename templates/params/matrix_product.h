@@ -34,6 +34,10 @@ typedef struct MatrixProductParams {
     /* A counter in global memory through which the clusters of a Hopper kernel synchronise with one another (clusters_in_step.cuh): 0 before the launch, and
      * used by no other launch. NULL: they do not synchronise. */
     u32 *meetings;
+    /* For variants in parts of the inner size (product_parts.cuh): out is [parts][part_rows][columns], and part i has the product over the elements from
+     * i * part_inner on, as many of them; part_inner is a multiple of the variant's block_inner. part_rows: at least rows, and a multiple of a row group's. */
+    i64 part_rows;
+    i32 part_inner, parts;
 } flp_matrix_product_params;
 
 /* When the kernel waits for the previous one (programmatic dependent launch). */
@@ -52,5 +56,5 @@ typedef enum {
     FLP_KEPT_COLUMNS_ALONG_COLUMNS /* grad_weight [D, V]: out's columns are dlogit's columns; the sum is over dlogit's rows */
 } flp_kept_along;
 
-FLP_PARAMS_BYTES(flp_matrix_product_params, 168);
+FLP_PARAMS_BYTES(flp_matrix_product_params, 184);
 #endif

@@ -5,6 +5,31 @@
 // TileKernel where it has versions of its own.
 // Config: shared_bytes, block_rows, block_columns, block_inner, inner_size, and those of tile_product
 
+// Goes through the tiles of the block's units one by one, for the mainloop's feed, which runs ahead of the products.
+template <class Config, class Walk> struct UnitTiles {
+    Walk walk;
+    int first_column;
+    int row_block, tile, left; // left: tiles left in the unit, this one included; 0 after the last unit
+
+    __device__ __forceinline__ UnitTiles(const Walk &from, int first_column) : walk(from), first_column(first_column) { next_unit(); }
+    __device__ __forceinline__ bool at_end() const { return left == 0; }
+    __device__ __forceinline__ int row() const { return row_block * Config::block_rows; }
+    __device__ __forceinline__ int column() const { return first_column + tile * Config::block_columns; }
+    __device__ __forceinline__ int inner() const { return 0; } // the element along the inner size at which the tile's sum begins
+    __device__ __forceinline__ void next() {
+        tile++;
+        if (--left == 0) next_unit();
+    }
+
+    __device__ __forceinline__ void next_unit() {
+        Unit unit;
+        bool more = walk.next(unit);
+        row_block = unit.row_block;
+        tile = unit.first_tile;
+        left = more ? unit.tiles : 0;
+    }
+};
+
 // KernelShared: the kernel's shared memory, with a member `stages` for the mainloop. A kernel must also have these members:
 //   operands()         returns the matrices A and B
 //   walk()             returns the block's tile scheduler: next(Unit &) gives the units in order
@@ -27,37 +52,16 @@ template <class Config, class KernelShared> struct TileKernel {
     // The column of B at which tile 0 begins; the number of steps along the inner size.
     __device__ __forceinline__ int first_column() const { return 0; }
     __device__ __forceinline__ int steps() const { return ceil_div(Config::inner_size, Config::block_inner); }
-};
-
-// Goes through the tiles of the block's units one by one, for the mainloop's feed, which runs ahead of the products.
-template <class Config, class Walk> struct UnitTiles {
-    Walk walk;
-    int first_column;
-    int row_block, tile, left; // left: tiles left in the unit, this one included; 0 after the last unit
-
-    __device__ __forceinline__ UnitTiles(const Walk &from, int first_column) : walk(from), first_column(first_column) { next_unit(); }
-    __device__ __forceinline__ bool at_end() const { return left == 0; }
-    __device__ __forceinline__ int row() const { return row_block * Config::block_rows; }
-    __device__ __forceinline__ int column() const { return first_column + tile * Config::block_columns; }
-    __device__ __forceinline__ void next() {
-        tile++;
-        if (--left == 0) next_unit();
-    }
-
-    __device__ __forceinline__ void next_unit() {
-        Unit unit;
-        bool more = walk.next(unit);
-        row_block = unit.row_block;
-        tile = unit.first_tile;
-        left = more ? unit.tiles : 0;
-    }
+    // The tiles of a walk as the feed takes them: UnitTiles, or what extends it.
+    template <class Walk> __device__ __forceinline__ UnitTiles<Config, Walk> tiles(const Walk &walk, int first_column) const { return {walk, first_column}; }
 };
 
 template <class Config, class Kernel> __device__ __forceinline__ void run_tile_kernel(Kernel kernel) {
     const OperandMatrices<typename Config::element> matrices = kernel.operands();
     const int steps = kernel.steps();
     auto walk = kernel.walk();
-    Feed<Config, UnitTiles<Config, decltype(walk)>> feed({walk, kernel.first_column()});
+    auto tiles = kernel.tiles(walk, kernel.first_column());
+    Feed<Config, decltype(tiles)> feed(tiles);
     TileProduct<Config> product(kernel.shared.stages);
     float d[product.row_blocks][product.accumulators];
 

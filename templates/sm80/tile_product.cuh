@@ -2,7 +2,7 @@
 // of the output tile.
 //
 // The feed that issues the copies runs ahead of the products, across the boundaries of tiles, so that the pipeline does not drain before the block's last
-// tile. It takes the tiles from a walk: at_end(), row() and column() of the tile's corner, and next().
+// tile. It takes the tiles from a walk: at_end(), row() and column() of the tile's corner, inner() at which its sum begins, and next().
 // Config: stages, block_inner, warp_rows, warp_columns, warps_across, and those of shared_tile, tensor_product and exact_product
 template <class Config> struct alignas(128) Stages { u8 stage[Config::stages][Operands<Config>::stage_bytes]; };
 
@@ -14,7 +14,7 @@ template <class Config, class Walk> struct Feed {
 
     __device__ __forceinline__ void load(u32 stage, const OperandMatrices<typename Config::element> &of, int steps) {
         if (!walk.at_end()) {
-            Operands<Config>::load(stage, of, walk.row(), walk.column(), step * Config::block_inner);
+            Operands<Config>::load(stage, of, walk.row(), walk.column(), walk.inner() + step * Config::block_inner);
             if (++step == steps) {
                 step = 0;
                 walk.next();

@@ -1,11 +1,15 @@
 // out (+)= factor A B on Hopper: tile_kernel.cuh's mainloop, then an epilogue that applies the factors, adds the targets' contribution and stores.
-// Config: filters, keeps_in_step, adds, takes_factors, out_is_ragged, and those of tile_kernel, product_tiles, early_start, product_targets and tile_store
+// Config: filters, keeps_in_step, in_parts, adds, takes_factors, out_is_ragged, and those of tile_kernel, product_tiles, early_start, product_targets and
+// tile_store
 
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
 
 // Clusters synchronised with one another: clusters_in_step.cuh, emitted where Config::keeps_in_step.
 template <class Config> struct ClustersInStep;
+
+// Parts of the inner size: product_parts.cuh, emitted where Config::in_parts.
+template <class Config> struct ProductParts;
 
 // Rows of out that are not a multiple of 16 bytes long: ragged_store.cuh, emitted where Config::out_is_ragged.
 template <class Config> struct RaggedStore;
@@ -40,15 +44,30 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
 
     __device__ __forceinline__ auto walk(int turn) const {
         HeadStart<MatrixProductParams, no_limit> head = {params};
-        return ProductTiles<Config, Config::turns, int, decltype(head)>(rows, params.columns, params.group, turn, head);
+        return ProductTiles<Config, Config::turns, int, decltype(head)>(rows, columns(), params.group, turn, head);
+    }
+    __device__ __forceinline__ int columns() const {
+        if constexpr (Config::in_parts) return ProductParts<Config>{params}.columns();
+        else return params.columns;
+    }
+    __device__ __forceinline__ int b_column(int tile) const {
+        if constexpr (Config::in_parts) return ProductParts<Config>{params}.column(tile);
+        else return Base::b_column(tile);
     }
 
     // Without any step along the inner size, one step past the ends of A and B is taken, which TMA fills with zeros.
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);
-        if constexpr (Config::filters) return KeptSteps<Config>(count, params, unit);
+        if constexpr (Config::in_parts) return steps_of_part(ProductParts<Config>{params}.first_inner(unit.first_tile));
+        else if constexpr (Config::filters) return KeptSteps<Config>(count, params, unit);
         else if constexpr (Config::keeps_in_step) return ClustersInStep<Config>(count, params, walk(0), unit);
         else return count > 0 ? AllSteps<Config>{count} : AllSteps<Config>{1, ceil_div(params.inner, Config::block_inner) + 1}; // copied as zeros
+    }
+
+    // As many in every part, because warpgroups that take turns pass over as many stages as their own tile has steps. Of the last part, which may be shorter,
+    // those past the end are copied as zeros.
+    __device__ __forceinline__ AllSteps<Config> steps_of_part(int first) const {
+        return {divide(params.part_inner, Config::block_inner), divide(first, Config::block_inner)};
     }
 
     // The second warp of the producer's warpgroup looks up targets (target_lookahead.cuh).
@@ -62,7 +81,8 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     }
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], bool, int tile, int steps) {
-        int column = tile * Config::block_columns;
+        int column = b_column(tile), to = row;
+        if constexpr (Config::in_parts) to += (int)ProductParts<Config>{params}.first_row(tile);
         if constexpr (Config::filters) {
             if (steps == 0) // no wgmma has written the accumulators
 #pragma unroll
@@ -72,7 +92,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         targets.add(d, rows, inner, row, column, shared.out.box[warp_index()]);
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_before_store<Config>(shared.stages, params);
-        OutStoreOf<Config::out_is_ragged, Config>::type::store(shared.out, out_map, old, d, row, column);
+        OutStoreOf<Config::out_is_ragged, Config>::type::store(shared.out, out_map, old, d, to, column);
     }
 
     __device__ __forceinline__ void finish(const Unit &) {}

@@ -19,6 +19,7 @@ typedef struct {
     int loss;         /* the gradients are those of the summed cross-entropy */
     int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for the whole batch, which has more than D rows */
     int spare;        /* 1, with lends: the whole batch's are in the workspace, which has room for more of them */
+    int frozen;       /* 1: grad_hidden alone, whose product is in parts of the vocabulary */
 } way;
 
 static const way ways[] = {
@@ -33,6 +34,9 @@ static const way ways[] = {
     { .name = "linear_cross_entropy, exponentials in grad_weight", .loss = 1, .lends = 1 },
     { .name = "linear_cross_entropy, exponentials in grad_weight, portable", .backend = FLP_BACKEND_PORTABLE, .loss = 1, .lends = 1 },
     { .name = "linear_cross_entropy, exponentials in grad_weight or in the workspace", .loss = 1, .lends = 1, .spare = 1 },
+    { .name = "a frozen head, with its forward", .with_forward = 1, .frozen = 1 },
+    { .name = "a frozen head, linear_cross_entropy", .loss = 1, .frozen = 1 },
+    { .name = "a frozen head, linear_cross_entropy, portable", .backend = FLP_BACKEND_PORTABLE, .loss = 1, .frozen = 1 },
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -43,7 +47,7 @@ static int hidden_of(const way *how)
 
 static int vocab_of(const way *how)
 {
-    return how->lends ? MOST_VOCAB : 11000;
+    return how->lends || how->frozen ? MOST_VOCAB : 11000;
 }
 
 static int rows_of(const way *how)
@@ -158,7 +162,7 @@ static void run(const batch *b, const way *how, int first, int rows, uint16_t *g
     const flp_linear_logp_backward_problem problem = {
         .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = hidden_size, .vocab = vocab, .target_dtype = FLP_I64, .backend = how->backend },
         .grad_hidden = FLP_BF16,
-        .grad_weight = FLP_BF16,
+        .grad_weight = how->frozen ? FLP_NONE : FLP_BF16,
         .with_forward = how->with_forward,
         .g_entropy = how->entropy,
     };
@@ -172,7 +176,7 @@ static void run(const batch *b, const way *how, int first, int rows, uint16_t *g
         .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
         .g_logp = flp_gpu_pointer(b->g + (CUdeviceptr)first * 4),
         .grad_hidden = flp_gpu_pointer(b->grad_hidden),
-        .grad_weight = flp_gpu_pointer(b->grad_weight),
+        .grad_weight = how->frozen ? NULL : flp_gpu_pointer(b->grad_weight),
         .entropy = how->entropy ? flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4) : NULL,
         .g_entropy = how->entropy ? flp_gpu_pointer(b->g + (CUdeviceptr)first * 4) : NULL,
     };

@@ -112,6 +112,11 @@ static const char *const patterns[] = {
 
     "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_f32.adds.sm_90a",
     "matrix_product.bf16." TURN_PRODUCT_TILES "{|.b_transposed}.out_f32{|.adds}.sm_90a",
+    "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_f32.parts.sm_90a",
+    "matrix_product.bf16." TURN_PRODUCT_TILES "{|.b_transposed}.out_f32.parts.sm_90a",
+    "matrix_product.bf16.bm64.bv64.{c1|c2}.p6{|.b_transposed}.out_f32{|.parts}.sm_90a",
+    "matrix_product.bf16.bm64.bv64.{c1|c2}.p6{|.b_transposed}.out_bf16{|.ragged}.targets_of_rows.sm_90a",
+    "matrix_product.bf16.bm128.bv128.c1.p6{|.b_transposed}.out_f32.parts.sm_90a",
     "matrix_product.bf16." TURN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
     "matrix_product.bf16." LEAN_PRODUCT_TILES ".a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
     "matrix_product.f16." TURN_PRODUCT_TILES ".a_transposed.b_transposed.out_f16.adds.targets_in_rows.sm_90a",
@@ -137,6 +142,8 @@ static const char *const patterns[] = {
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds{|.ragged}.in_step.targets_in_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_bf16|.out_f32}{|.adds}{|.ragged}.in_step.targets_in_columns.sm_90a",
     "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32.adds{|.vec4|.vec2}.sm_80",
+    "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32.parts{|.vec4|.vec2}.sm_80",
+    "matrix_product.bf16.bm128.bv128.c1.p4.b_transposed.out_f32.parts.{sm_86|sm_89|sm_90|sm_100|sm_120}",
     "matrix_product.bf16.bm128.bv128.c1.p4.a_transposed.b_transposed{.out_bf16.adds|.out_f32}.{targets_in_rows|targets_in_columns}.sm_80",
     "matrix_product.f16.bm128.bv128.c1.p4.a_transposed.b_transposed.{out_bf16.adds.targets_in_rows|out_f32.targets_in_columns}.{sm_80|sm_90}",
     "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_bf16.targets_of_rows.sm_80",
@@ -147,7 +154,7 @@ static const char *const patterns[] = {
     "matrix_product.f32.bm128.bv128.c1.p4.a_transposed.b_transposed.out_bf16.targets_in_rows.{sm_86|sm_90|sm_100|sm_120}",
 
     "linear_logp_backward_{rows|gather.bf16|bias.f16.out_f32.adds|finish.w_f16.out_bf16.adds|"
-    "finish.w_f32.dv.out_f32|finish.bf16.out_bf16|target_order}.{sm_80|sm_90a}",
+    "finish.w_f32.dv.out_f32|finish.bf16.out_bf16|finish.w_bf16.dv.out_bf16.parts|finish.out_f32.parts|target_order}.{sm_80|sm_90a}",
 
     "linear_logp_combine.bm8{|.argmax}.{sm_80|sm_90a}",
     "linear_logp_combine.bm8.argmax.{sm_90|sm_100|sm_100a|sm_110a|sm_120|sm_120a}",

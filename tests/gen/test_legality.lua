@@ -16,6 +16,7 @@ local portable = {
 }
 local combine = { operator = "linear_logp_combine", bm = 8, arch = "sm_90a" }
 local rows = { operator = "linear_logp_backward_rows", arch = "sm_90a" }
+local finish = { operator = "linear_logp_backward_finish", out = "bf16", parts = true, arch = "sm_80" }
 
 -- A forward's spec, changed to one of the backward's tile kernels with the same tile.
 local function product_on(forward)
@@ -92,6 +93,9 @@ function TestLegality.test_each_rule_of_the_hopper_product_refuses()
     { { wg = 128, bv = 192, cluster = 1, a_transposed = true, b_transposed = true, in_step = true, adds = true, targets = "in_rows" }, "c = 1", "keep in step" },
     { { wg = 128, bv = 192, cluster = 1, a_transposed = true, b_transposed = true, in_step = true, ragged = true, targets = "in_rows" }, "c = 1", "within 16" },
     { { wg = 128, bv = 128, filter = true }, "wg = 128", "a filter" },
+    { { bv = 64 }, "bv = 64", "with 64 rows" },
+    { { parts = true, out = "bf16" }, "parts", "sums in f32" }, { { parts = true, out = "f32", adds = true }, "parts", "overwrite" },
+    { { parts = true, out = "f32", in_step = true }, "parts", "steps of the whole inner size" },
     { { filter = true, in_step = true }, "in_step", "a filter" },
   })
 end
@@ -154,7 +158,10 @@ end
 function TestLegality.test_each_rule_of_the_portable_tile_refuses()
   assert_covered("gen/kernels/portable_tile.lua", portable, portable_rules(10, 167936))
   assert_all_refused(product_on(portable), portable_rules(11, 180224))
-  assert_covered("gen/kernels/matrix_product_portable.lua", product_on(portable), { { { ragged = true }, "ragged", "each element" } })
+  assert_covered("gen/kernels/matrix_product_portable.lua", product_on(portable), {
+    { { ragged = true }, "ragged", "each element" }, { { parts = true, out = "bf16" }, "parts", "sums in f32" },
+    { { parts = true, out = "f32", targets = "of_rows" }, "parts", "without targets" },
+  })
   assert_all_refused(gradients_on(portable), portable_rules(11, 180224))
 end
 
@@ -171,6 +178,7 @@ function TestLegality.test_each_rule_of_the_small_kernels_refuses()
   luaunit.assertEquals(support.refusals_missed("gen/kernels/helpers.lua", function()
     assert_all_refused(combine, { { { bm = 33 }, "bm = 33", "at most 32" } })
     assert_all_refused(rows, { { { dtype = "bf16" }, "dtype = bf16", "fp16 alone" }, { { dtype = "f32" }, "dtype = f32", "fp16 alone" } })
+    assert_all_refused(finish, { { { adds = true }, "parts", "overwrite" }, { { dtype = "bf16" }, "parts", "sums in fp32" } })
   end), "")
 end
 

@@ -310,6 +310,7 @@ function TestSelect.test_roles_are_those_that_c_has()
     "linear_logp:bf16:n1:d64:v128", "linear_logp_backward:bf16:n1:d64:v128:bias_f32:gh_bf16:gw_bf16:gb_bf16:filter0.01:forward",
     "linear_logp:bf16:n1:d64:v128:of256", "linear_logp_backward:bf16:n1:d64:v128:of256:gh_f32",
     "linear_cross_entropy:bf16:n1:d64:v128", "linear_cross_entropy:bf16:n1:d64:v128:of256:gh_f32:smoothing", "linear_cross_entropy:bf16:n1:d64:v128:gh_bf16:saved_exp", "logits_logp:bf16:n1:v128",
+    "linear_cross_entropy:bf16:n1:d64:v128:gh_bf16:saved_exp:direct:parts2",
     "logits_logp_backward:bf16:n1:v128:fused", "weighted_sum:bf16:n1:d8", "weighted_sum_backward:bf16:n1:d8:gx_bf16:gw_bf16",
     "scale:bf16:n1:d8",
   } do

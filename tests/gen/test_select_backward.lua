@@ -121,6 +121,36 @@ function TestSelectBackward.test_tiles_of_products_follow_the_rows()
   end
 end
 
+-- A product in parts writes fp32 sums alone. What adds them writes packed rows, with the targets' contribution, or sums that are finished later.
+function TestSelectBackward.test_parts_of_grad_hiddens_product_are_added_by_another_kernel()
+  for _, capability in ipairs { 80, 90 } do
+    for hint, wanted in pairs {
+      [":saved_exp:direct:parts4"] = { "w_bf16.out_bf16.parts", "bf16.out_bf16" }, [":saved_exp:in_forward:parts4"] = { "out_f32.parts", "w_bf16.out_bf16" },
+      [":saved_exp:all_saved:parts4"] = { "out_f32.parts", "w_bf16.out_bf16" }, [":saved_exp:direct"] = { "none", "bf16.out_bf16" },
+    } do
+      local _, specs = selected(("linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:forward%s"):format(hint), capability)
+      local product, sum = specs.hidden_product, specs.hidden_sum
+      local function of(spec) return spec and variant.format(spec):match("^linear_logp_backward_finish%.(.*)%.sm_") or "none" end
+      luaunit.assertEquals({ hint, of(sum), of(specs.hidden_finish) }, { hint, table.unpack(wanted) })
+      if sum then luaunit.assertEquals({ product.out, product.parts, product.adds, product.targets }, { "f32", true, nil, nil }, hint) end
+    end
+  end
+end
+
+-- With few rows and grad_hidden alone, the blocks fill the multiprocessors once or twice if they can, and are else fewer.
+function TestSelectBackward.test_tiles_of_few_rows_of_a_frozen_head_follow_the_number_of_parts()
+  for _, wanted in ipairs {
+    { 64, 2048, ":direct:parts4", 64, 64, 1, 6 }, { 64, 2304, ":direct:parts7", 64, 64, 1, 6 }, { 64, 1536, ":direct:parts7", 64, 128, 1, 8 },
+    { 128, 2048, ":direct:parts4", 64, 128, 2, 8 }, { 128, 2304, ":direct:parts7", 128, 128, 1, 6 }, { 128, 3584, ":in_forward:parts3", 128, 128, 1, 6 },
+    { 64, 5120, ":direct", 64, 64, 1, 6 }, { 128, 8192, ":direct", 64, 128, 2, 8 }, { 64, 12288, ":direct:parts2", 64, 128, 1, 4 },
+  } do
+    local n, d, hint = table.unpack(wanted)
+    local _, specs = selected(("linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:forward:saved_exp%s"):format(n, d, hint), 90)
+    local product = specs.hidden_product
+    luaunit.assertEquals({ n, d, hint, product.bm, product.bv, product.cluster, product.stages }, wanted)
+  end
+end
+
 function TestSelectBackward.test_other_devices_take_the_portable_kernels_and_say_why()
   for _, capability in ipairs(support.portable_capabilities()) do
     local found, specs = selected(plain .. ":gh_bf16:gw_bf16", capability)

@@ -1,7 +1,7 @@
 // fusedlogp matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
 //
-// Computes: out[rows, columns] f32 + = factor . A B of bf16, summed in fp32; A lies [inner, rows], B [inner, columns]; the targets' derivatives
+// Computes: out[rows, columns] f32 += factor . A B of bf16, summed in fp32; A lies [inner, rows], B [inner, columns]; the targets' derivatives
 //   contribute in fp32
 // Grid: persistent: min(multiprocessors / 2, row groups x column tiles) clusters, which share B's tiles; a row group has 256 rows
 // Cluster: 2 blocks
@@ -43,6 +43,7 @@ struct Config {
     static constexpr int inner_size = 0;
     static constexpr bool filters = false;
     static constexpr bool keeps_in_step = false;
+    static constexpr bool in_parts = false;
     static constexpr bool out_is_ragged = false;
     using out_element = float;
     static constexpr bool adds = true;

@@ -1,7 +1,7 @@
 // fusedlogp matrix_product.f32.bm128.bv128.c1.p4.b_transposed.out_f32.adds.vec4.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
 //
-// Computes: out[rows, columns] f32 + = factor . A B of f32, summed in fp32; A lies [rows, inner], B [inner, columns]
+// Computes: out[rows, columns] f32 += factor . A B of f32, summed in fp32; A lies [rows, inner], B [inner, columns]
 // Grid: persistent: min(resident blocks, row blocks x column tiles); a row block has 128 rows
 // Cluster: none
 // Block: 256 threads: 4 x 2 warps copy together, and multiply 32 rows x 64 columns each
@@ -26,6 +26,7 @@ struct Config {
     static constexpr int vector_bytes = 4;
     static constexpr int fragment_columns = 64;
     static constexpr int inner_size = 0;
+    static constexpr bool in_parts = false;
     using out_element = float;
     static constexpr bool adds = true;
     static constexpr bool takes_factors = true;

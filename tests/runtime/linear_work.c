@@ -1,5 +1,6 @@
 /* Problems and work of linear operators' backward. */
 #include "linear_work.h"
+#include "core/operator.h"
 
 #include "assertions.h"
 #include "core/problem.h"
@@ -54,4 +55,12 @@ flp_workspace linear_work_laid_out(const flp_linear_work *work, int64_t rows)
 int64_t linear_work_bytes(const flp_linear_work *work, int64_t rows)
 {
     return linear_work_laid_out(work, rows).bytes;
+}
+
+const char *linear_work_hint(const flp_linear_work *work)
+{
+    static char text[FLP_HINT_BYTES];
+
+    flp_vocab_chunks_hint(work->backward, &work->chunks, text);
+    return text;
 }

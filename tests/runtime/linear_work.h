@@ -11,6 +11,8 @@ flp_linear_logp_backward_problem linear_work_normal(flp_linear_logp_backward_pro
 flp_linear_work linear_work_of(const flp_linear_logp_backward_problem *normal, int with_forward);
 /* The same as linear_cross_entropy has it. */
 flp_linear_work linear_work_with_losses(const flp_linear_logp_backward_problem *normal);
+/* What the generator is told of the work's chunks, in static memory: one hint at a time. */
+const char *linear_work_hint(const flp_linear_work *work);
 /* The workspace of a call of so many rows, and its bytes. */
 flp_workspace linear_work_laid_out(const flp_linear_work *work, int64_t rows);
 int64_t linear_work_bytes(const flp_linear_work *work, int64_t rows);

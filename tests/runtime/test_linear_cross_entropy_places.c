@@ -22,9 +22,11 @@ typedef enum {
     DERIVATIVES,  /* or derivatives by the logits */
     GRADIENT,     /* of the weight, complete */
     SUMS,         /* of grad_hidden's products */
+    PARTS,        /* of such a product, which are still to be added */
     OF_HIDDEN     /* grad_hidden, as packed rows or in the rows' places */
 } kind;
-static const char *const kind_names[] = { "rows", "scaled rows", "exponentials", "derivatives", "grad_weight", "grad_hidden's sums", "grad_hidden" };
+static const char *const kind_names[] = { "rows",        "scaled rows",        "exponentials",       "derivatives",
+                                          "grad_weight", "grad_hidden's sums", "parts of a product", "grad_hidden" };
 
 /* first, columns: of exponentials and derivatives, those of the vocabulary that are side by side here; of sums, those that are added up. */
 typedef struct {
@@ -183,6 +185,13 @@ static place sums_of(const void *data, int64_t rows, int64_t hidden, int64_t str
     return (place){ begin, begin + (uintptr_t)((rows - 1) * stride + hidden) * sizeof(float), SUMS, 0, columns };
 }
 
+static place parts_of(const void *data, int64_t parts, int64_t part_rows, int64_t stride)
+{
+    const uintptr_t begin = (uintptr_t)data;
+
+    return (place){ begin, begin + (uintptr_t)(parts * part_rows * stride * (int64_t)sizeof(float)), PARTS, 0, parts };
+}
+
 /* Gathers rows, multiplies them by their factors, clears sums, or moves exponentials. */
 static void follow_gather(const flp_backward_gather_params *params)
 {
@@ -280,7 +289,11 @@ static void follow_hidden_product(const char *kernel, const flp_matrix_product_p
     const place terms = terms_of(params, params->rows, first, params->inner);
     place to = matrix(params->out, params->rows, params->columns, params->out_stride, OF_HIDDEN);
 
-    if (strstr(kernel, "_out_f32")) {
+    if (strstr(kernel, "_parts")) {
+        assert_in_range(params->part_rows, params->rows, INT32_MAX);
+        assert_true((int64_t)params->part_inner * params->parts >= params->inner && (int64_t)params->part_inner * (params->parts - 1) < params->inner);
+        to = parts_of(params->out, params->parts, params->part_rows, params->out_stride);
+    } else if (strstr(kernel, "_out_f32")) {
         to = sums_of(params->out, params->rows, params->columns, params->out_stride, first);
         if (strstr(kernel, "_adds")) /* when it stores */
             assert_holds(to);
@@ -289,6 +302,19 @@ static void follow_hidden_product(const char *kernel, const flp_matrix_product_p
         to.columns = first + params->inner;
     }
     assert_apart(&terms, &to);
+    write_place(to);
+}
+
+/* The parts of a product of the whole vocabulary, which become sums in fp32 or packed rows of grad_hidden. */
+static void follow_sum(const char *kernel, const flp_backward_finish_params *params)
+{
+    const place from = parts_of(params->sums, params->parts, params->part_rows, params->sums_stride);
+    place to = matrix(params->out, params->packed_rows, params->hidden_size, params->out_stride, OF_HIDDEN);
+
+    if (strstr(kernel, "_out_f32"))
+        to = sums_of(params->out, params->packed_rows, params->hidden_size, params->out_stride, problem.backward.forward.vocab);
+    read_place(from);
+    assert_apart(&from, &to);
     write_place(to);
 }
 
@@ -340,6 +366,8 @@ static void follow(const fake_launch *launch)
         else
             follow_hidden_product(launch->kernel, params);
         followed++;
+    } else if (strstr(launch->kernel, "backward_finish") && strstr(launch->kernel, "_parts")) {
+        follow_sum(launch->kernel, params);
     } else if (strstr(launch->kernel, "backward_finish")) {
         follow_finish(launch->kernel, params);
     }

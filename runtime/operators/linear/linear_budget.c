@@ -31,8 +31,11 @@ enum {
     SAMPLE_ROWS = 8192,                  /* at this number of rows */
     PRODUCT_TILE_ROWS = 128,             /* of grad_hidden's product */
     WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half */
-    NARROW_TILE_PERCENT = 97,            /* a narrow tile's speed, of a wide one's */
-    ROW_CHUNK_COST = 16,                 /* rows: what the launches of a chunk of rows cost */
+    NARROW_TILE_PERCENT = 98,            /* a narrow tile's speed, of a wide one's */
+    LEAST_PART_COLUMNS = 16384,          /* of a part of grad_hidden's product */
+    PART_COST = 800,                     /* columns of the vocabulary: what writing and adding a part's sums costs */
+    FEW_ROWS = 256,                      /* whose tiles the parts of grad_hidden's product are to be enough for */
+    ROW_CHUNK_COST = 24,                 /* rows: what reading the weight once more and the launches of a chunk of rows cost */
     MULTIPROCESSORS = 132,               /* of an H100 or H200 */
     FEW_TILES = 99,                      /* with fewer narrow tiles than this, grad_hidden's product of the whole vocabulary leaves too much of the GPU idle; */
     FEW_TILES_OF_SAVED = 64,             /* with fewer than this where it comes from saved exponentials, beside grad_weight's, */
@@ -48,9 +51,9 @@ typedef struct {
 } tiles;
 static const tiles default_tiles = { 47, 41, BORROWED_TILES }, default_tiles_wide = { 31, 28, BORROWED_TILES / 2 };
 
-/* The default bytes of the saved exponentials of a chunk of rows, where grad_hidden is the only gradient. Where hidden is short or the vocabulary large, these
- * are so few rows that their product leaves multiprocessors idle; chunks of up to most_saved_bytes are then taken if they are a tenth faster. */
-static const int64_t default_saved_bytes = INT64_C(256) << 20, most_saved_bytes = INT64_C(384) << 20;
+/* The default bytes of a chunk of rows, where grad_hidden is the only gradient: its saved exponentials, and the sums of the parts of its product. The saved
+ * exponentials of the least chunk may take most_saved_bytes. */
+static const int64_t row_chunk_bytes = INT64_C(320) << 20, most_saved_bytes = INT64_C(384) << 20;
 
 /* The default slab_bytes: less than the L2 of an H100 or H200 holds, and little beside grad_weight. */
 static const int64_t default_slab_bytes = INT64_C(32) << 20;
@@ -140,53 +143,93 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
     return chunks_behind(work, work->chunks.saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, wide, borrowed_rows);
 }
 
-/* How full the waves of a product of `rows` rows with the whole weight are, on the multiprocessors of an H100 or H200, in thousandths. */
-static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns)
+/* How full the waves of a product in parts, of `rows` rows with the whole weight, are on the multiprocessors of an H100 or H200, in thousandths. */
+static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns, int64_t parts)
 {
-    const int64_t tiles = flp_int64_divide_up(rows, PRODUCT_TILE_ROWS) * flp_int64_divide_up(hidden, tile_columns);
+    const int64_t tiles = parts * flp_int64_divide_up(rows, PRODUCT_TILE_ROWS) * flp_int64_divide_up(hidden, tile_columns);
 
     return 1000 * tiles / flp_int64_round_up(tiles, MULTIPROCESSORS);
 }
 
 /* 1: narrow tiles fill so many more multiprocessors that they are faster, although they read more of both operands for each flop. */
-static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chunk)
+static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chunk, int64_t parts)
 {
     const int64_t hidden = work->forward->hidden;
 
-    return filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS) * 100 < filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS / 2) * NARROW_TILE_PERCENT;
+    return filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS, parts) * 100 <
+           filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS / 2, parts) * NARROW_TILE_PERCENT;
 }
 
-/* How fast grad_hidden is, in thousandths of what it would be with full waves of wide tiles, where the rows are processed in chunks of so many. */
-static int64_t speed_of_row_chunk(const flp_linear_work *work, int64_t rows)
+/* How fast grad_hidden is, in thousandths of what it would be with full waves of wide tiles, where the rows are processed in chunks of so many, and its product
+ * in so many parts. */
+static int64_t speed_of_row_chunk(const flp_linear_work *work, int64_t rows, int64_t parts)
 {
-    const int64_t hidden = work->forward->hidden, wide = filled_waves(rows, hidden, WIDE_TILE_COLUMNS);
-    const int64_t narrow = filled_waves(rows, hidden, WIDE_TILE_COLUMNS / 2) * NARROW_TILE_PERCENT / 100;
+    const int64_t hidden = work->forward->hidden, vocab = flp_int64_larger(work->forward->vocab, 1);
+    const int64_t wide = filled_waves(rows, hidden, WIDE_TILE_COLUMNS, parts);
+    const int64_t narrow = filled_waves(rows, hidden, WIDE_TILE_COLUMNS / 2, parts) * NARROW_TILE_PERCENT / 100;
+    const int64_t sums = parts > 1 ? parts * PART_COST : 0;
 
-    return flp_int64_larger(wide, narrow) * rows / (rows + ROW_CHUNK_COST);
+    return flp_int64_larger(wide, narrow) * rows / (rows + ROW_CHUNK_COST) * vocab / (vocab + sums);
 }
 
 /* The fastest chunk of at most so many rows. */
-static int64_t fastest_row_chunk(const flp_linear_work *work, int64_t most)
+static int64_t fastest_row_chunk(const flp_linear_work *work, int64_t most, int64_t parts)
 {
     int64_t best = LEAST_ROW_CHUNK;
 
     for (int64_t rows = best; rows <= most; rows += FLP_BACKWARD_ROW_BLOCK)
-        if (speed_of_row_chunk(work, rows) > speed_of_row_chunk(work, best))
+        if (speed_of_row_chunk(work, rows, parts) > speed_of_row_chunk(work, best, parts))
             best = rows;
     return best;
 }
 
-/* One chunk that is the whole vocabulary, with chunks of row_chunk rows; 0: of all rows. Without losses, the upstream gradients of a chunk of rows are not
+/* The bytes of a row's saved exponentials of the whole vocabulary. */
+static int64_t saved_row_bytes(const flp_linear_work *work)
+{
+    return flp_vocab_chunks_all_columns(work->backward) * flp_dtype_bytes(work->forward->dtype);
+}
+
+static int64_t usual_row_chunk(const flp_linear_work *work, int64_t parts)
+{
+    const int64_t sums_bytes = parts > 1 ? parts * work->forward->hidden * (int64_t)sizeof(float) : 0;
+
+    return fastest_row_chunk(work, row_chunk_bytes / (saved_row_bytes(work) + sums_bytes), parts);
+}
+
+/* What so many parts are worth: the speed of the usual chunks of rows and, for a quarter, how full the waves of few rows are. */
+static int64_t worth_of_parts(const flp_linear_work *work, int64_t parts)
+{
+    return speed_of_row_chunk(work, usual_row_chunk(work, parts), parts) * (3000 + filled_waves(FEW_ROWS, work->forward->hidden, WIDE_TILE_COLUMNS / 2, parts));
+}
+
+/* The number of parts of grad_hidden's product: at most so many that one row of narrow tiles fills the multiprocessors. It does not depend on the number of rows,
+ * because the parts decide bits. */
+static int64_t choose_parts(const flp_linear_work *work)
+{
+    const int64_t row_of_tiles = flp_int64_divide_up(work->forward->hidden, WIDE_TILE_COLUMNS / 2);
+    const int64_t most = flp_int64_smaller(MULTIPROCESSORS / row_of_tiles, work->forward->vocab / LEAST_PART_COLUMNS);
+    int64_t best = 1;
+
+    if (!work->chunks.saves_exp || !flp_vocab_chunks_hidden_alone(work->backward))
+        return 1;
+    for (int64_t parts = 2; parts <= most; parts++)
+        if (worth_of_parts(work, parts) > worth_of_parts(work, best))
+            best = parts;
+    return best;
+}
+
+/* One chunk that is the whole vocabulary, with chunks of row_chunk rows (0: of all rows), and in so many parts. Without losses, the upstream gradients of a chunk of rows are not
  * known when the forward has processed it, so chunks of rows then mean in_forward. */
-static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
+static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk, int64_t parts)
 {
     const int64_t all = all_tiles(work);
     flp_backward_chunks chunks = chunks_of(work, (tiles){ all, all, 0 }, 0);
 
     chunks.row_chunk = row_chunk;
     chunks.in_forward = row_chunk > 0 && !work->losses;
-    chunks.narrow = row_chunk > 0 && flp_vocab_chunks_hidden_alone(work->backward) && are_narrow_tiles_faster(work, row_chunk);
+    chunks.narrow = row_chunk > 0 && flp_vocab_chunks_hidden_alone(work->backward) && are_narrow_tiles_faster(work, row_chunk, parts);
     chunks.direct &= !chunks.in_forward;
+    chunks.part_columns = parts > 1 ? flp_int64_round_up(flp_int64_divide_up(work->forward->vocab, parts), FLP_PART_STEP) : 0;
     return chunks;
 }
 
@@ -207,7 +250,7 @@ static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t rest, int6
 {
     const int64_t block_columns = hidden < SHORT_HIDDEN ? 2 * BLOCK_COLUMNS * SHORT_HIDDEN / hidden : BLOCK_COLUMNS;
 
-    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000) - (blocks + rest) * block_columns;
+    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS, 1) / 1000) - (blocks + rest) * block_columns;
 }
 
 /* Where saved exponentials are to be stored in grad_weight: in blocks of least_columns to most_columns columns, as many as have room at `rows` rows, and
@@ -275,7 +318,7 @@ static flp_backward_chunks lending(const flp_linear_work *work, int64_t count)
 
 int64_t flp_linear_budget_least(const flp_linear_work *work)
 {
-    const flp_backward_chunks all = whole(work, 0), one = limited(work, 1);
+    const flp_backward_chunks all = whole(work, 0, 1), one = limited(work, 1);
 
     return flp_int64_smaller(flp_linear_budget_bytes(work, &all), flp_linear_budget_bytes(work, &one));
 }
@@ -303,7 +346,7 @@ static int64_t stretch(int64_t wide, int64_t most, int64_t left)
  * computed for SAMPLE_ROWS rows, so that it does not depend on the problem's rows. */
 static int is_whole_hardly_larger(const flp_linear_work *work, int64_t most)
 {
-    const flp_backward_chunks all = whole(work, 0), parts = chunks_of(work, (tiles){ most, most, 0 }, 0);
+    const flp_backward_chunks all = whole(work, 0, choose_parts(work)), parts = chunks_of(work, (tiles){ most, most, 0 }, 0);
     const int64_t bytes = bytes_of_rows(work, &parts, SAMPLE_ROWS);
 
     return all.direct && bytes_of_rows(work, &all, SAMPLE_ROWS) <= bytes + bytes / HARDLY;
@@ -348,7 +391,7 @@ static flp_backward_chunks default_widths(const flp_linear_work *work)
     flp_backward_chunks own_chunks, lent;
 
     if (is_whole_hardly_larger(work, most))
-        return whole(work, 0);
+        return whole(work, 0, choose_parts(work));
     own_chunks = chunks_of(work, (tiles){ saved_exp, stretch(own, most, left), borrowed }, room.scaled_rows);
     if (work->forward->hidden < LEAST_LENT_HIDDEN)
         return own_chunks;
@@ -419,69 +462,80 @@ static int has_few_tiles(const flp_linear_work *work, const flp_backward_chunks 
 /* The widest chunks that fit; chunks of one tile do. With few tiles the default's, which take little memory: their products run side by side. */
 static flp_backward_chunks within_budget(const flp_linear_work *work)
 {
-    const flp_backward_chunks all = whole(work, 0), lent = lending(work, 1), usual = by_default(work);
-    flp_backward_chunks own;
+    const flp_backward_chunks lent = lending(work, 1), usual = by_default(work);
+    flp_backward_chunks all = whole(work, 0, choose_parts(work)), own;
 
     if (has_few_tiles(work, &usual) && fits(work, &usual))
         return usual;
+    if (!fits(work, &all))
+        all = whole(work, 0, 1);
     if (fits(work, &all))
         return with_hidden_first(work, &all);
     own = limited(work, most_that_fits(work, limited, 1, all_tiles(work)));
     return lent.saved_columns > own.saved_columns && fits(work, &lent) ? lending(work, most_that_fits(work, lending, 1, all_tiles(work))) : own;
 }
 
-static flp_backward_chunks whole_by_blocks(const flp_linear_work *work, int64_t row_blocks)
+static flp_backward_chunks blocks_in_parts(const flp_linear_work *work, int64_t row_blocks)
 {
-    return whole(work, row_blocks * FLP_BACKWARD_ROW_BLOCK);
+    return whole(work, row_blocks * FLP_BACKWARD_ROW_BLOCK, choose_parts(work));
+}
+
+static flp_backward_chunks blocks_in_one_part(const flp_linear_work *work, int64_t row_blocks)
+{
+    return whole(work, row_blocks * FLP_BACKWARD_ROW_BLOCK, 1);
 }
 
 /* The most rows of a chunk that fit the budget, with the whole vocabulary saved: a multiple of FLP_BACKWARD_ROW_BLOCK. 0: not even LEAST_ROW_CHUNK fit. */
-static int64_t most_rows(const flp_linear_work *work)
+static int64_t most_rows(const flp_linear_work *work, int64_t parts)
 {
     const int64_t all = flp_int64_divide_up(work->forward->rows, FLP_BACKWARD_ROW_BLOCK);
-    const flp_backward_chunks least = whole(work, LEAST_ROW_CHUNK);
+    const flp_backward_chunks least = whole(work, LEAST_ROW_CHUNK, parts);
 
-    return fits(work, &least) ? most_that_fits(work, whole_by_blocks, LEAST_ROW_CHUNK / FLP_BACKWARD_ROW_BLOCK, all) * FLP_BACKWARD_ROW_BLOCK : 0;
+    if (!fits(work, &least))
+        return 0;
+    return most_that_fits(work, parts > 1 ? blocks_in_parts : blocks_in_one_part, LEAST_ROW_CHUNK / FLP_BACKWARD_ROW_BLOCK, all) * FLP_BACKWARD_ROW_BLOCK;
 }
 
 /* How many rows at a time have room for saved exponentials of the whole vocabulary; 0: too few, or all. Only where grad_weight and grad_bias are not requested,
  * or are added to in fp32, so that each chunk of rows can add its part. */
-static int64_t choose_row_chunk(const flp_linear_work *work)
+static int64_t choose_row_chunk(const flp_linear_work *work, int64_t parts)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
     const int is_known = work->losses || flp_vocab_chunks_hidden_alone(normal); /* 1: upstream gradients are known in time, or not needed in time */
     const int adds_weight = normal->grad_weight == FLP_NONE || (normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT);
     const int adds_bias = normal->grad_bias == FLP_NONE || (normal->grad_bias == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_BIAS);
-    const int64_t rows = is_known && adds_weight && adds_bias ? most_rows(work) : 0;
+    const int64_t rows = is_known && adds_weight && adds_bias ? most_rows(work, parts) : 0;
     int64_t chunks;
 
     if (rows == 0)
         return 0;
     chunks = flp_int64_divide_up(normal->forward.rows, rows);
     if (chunks > 1 && flp_vocab_chunks_hidden_alone(normal))
-        return fastest_row_chunk(work, rows);
+        return fastest_row_chunk(work, rows, parts);
     return chunks > 1 ? flp_int64_round_up(flp_int64_divide_up(normal->forward.rows, chunks), FLP_BACKWARD_ROW_BLOCK) : 0;
 }
 
 /* The same without a budget, only where grad_hidden is the only gradient. It does not depend on the problem's rows. A row's bits do not depend on its chunk,
  * because its sum is over the whole vocabulary at once. */
-static int64_t default_row_chunk(const flp_linear_work *work)
+static int64_t default_row_chunk(const flp_linear_work *work, int64_t parts)
 {
-    const flp_linear_logp_backward_problem *normal = work->backward;
-    const int64_t row_bytes = flp_vocab_chunks_all_columns(normal) * flp_dtype_bytes(normal->forward.dtype);
-    const int64_t usual = fastest_row_chunk(work, default_saved_bytes / row_bytes), most = fastest_row_chunk(work, most_saved_bytes / row_bytes);
-    const int64_t rows = speed_of_row_chunk(work, most) * 10 > speed_of_row_chunk(work, usual) * 11 ? most : usual;
+    const int64_t rows = usual_row_chunk(work, parts);
 
-    return flp_vocab_chunks_hidden_alone(normal) && rows * row_bytes <= most_saved_bytes ? rows : 0;
+    return flp_vocab_chunks_hidden_alone(work->backward) && rows * saved_row_bytes(work) <= most_saved_bytes ? rows : 0;
 }
 
 flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)
 {
     const int has_budget = work->backward->memory_budget > 0 && work->forward->rows > 0;
     const flp_backward_chunks chunks = has_budget ? within_budget(work) : by_default(work);
-    int64_t row_chunk = 0;
+    int64_t parts = choose_parts(work), row_chunk;
 
-    if (chunks.saves_exp && chunks.saved_columns < work->forward->vocab)
-        row_chunk = has_budget ? choose_row_chunk(work) : default_row_chunk(work);
-    return row_chunk > 0 ? whole(work, row_chunk) : chunks;
+    if (!chunks.saves_exp || chunks.saved_columns >= work->forward->vocab)
+        return chunks;
+    row_chunk = has_budget ? choose_row_chunk(work, parts) : default_row_chunk(work, parts);
+    if (row_chunk == 0 && has_budget) { /* the sums of the parts may have no room */
+        parts = 1;
+        row_chunk = choose_row_chunk(work, parts);
+    }
+    return row_chunk > 0 ? whole(work, row_chunk, parts) : chunks;
 }

@@ -166,11 +166,11 @@ static flp_status begin(flp_plan *common)
     return status == FLP_OK ? plan_work(plan) : status;
 }
 
-static const char *hint(const flp_plan *common)
+static void hint(const flp_plan *common, char *text)
 {
     const flp_linear_work *work = &flp_linear_cross_entropy_plan_of(common)->backward.work;
 
-    return flp_vocab_chunks_hint(work->backward, &work->chunks);
+    flp_vocab_chunks_hint(work->backward, &work->chunks, text);
 }
 
 static flp_status take_tuning(flp_plan *common, const char *tuning)

@@ -68,6 +68,14 @@ static inline flp_matrix flp_backward_sums(const flp_backward_execution *run)
     return (flp_matrix){ flp_backward_at(run, FLP_PART_SUMS), FLP_F32, rows, hidden, hidden };
 }
 
+/* The sums of the parts of grad_hidden's product, one part behind the other. */
+static inline flp_matrix flp_backward_parts(const flp_backward_execution *run)
+{
+    const int64_t hidden = run->forward->hidden, rows = flp_vocab_chunks_parts(run->problem, run->chunks) * flp_vocab_chunks_part_rows(run->rows.rows);
+
+    return (flp_matrix){ flp_backward_at(run, FLP_PART_PARTS), FLP_F32, rows, hidden, hidden };
+}
+
 /* The counts in the workspace, which the forward and the backward of a plan with_forward share. */
 static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_execution *run)
 {
@@ -86,6 +94,9 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
 flp_status flp_backward_order_targets(const flp_backward_execution *run);
 /* After that: makes targets that are in other shards of the vocabulary contribute nothing. */
 flp_status flp_backward_clear_other_shards(const flp_backward_execution *run);
+/* Adds the parts of grad_hidden's product. With a direct product, the sums become packed rows of grad_hidden; else they replace flp_backward_sums. row_factor:
+ * multiplies each row; NULL: 1. */
+flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor);
 /* Writes grad_hidden of the chunk's rows, from the sums; with the first chunk, also of the rows that are not valid. */
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
 /* Records the call's grad_hidden_event, where it has one. */

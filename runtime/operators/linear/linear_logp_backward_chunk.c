@@ -168,20 +168,26 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
 static flp_status add_to_sums(const flp_backward_execution *run, const flp_dlogit_chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
-    const flp_matrix sums = flp_backward_sums(run);
+    const int has_parts = run->chunks->part_columns > 0;
     flp_matrix_product_params params = { .row_count = run->rows.count,
                                          .inner = (int32_t)part->columns,
                                          .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : FLP_PDL_WAIT_FIRST,
                                          .row_factor = part->row_factor,
                                          .others = run->call.args->weight,
                                          .others_stride = forward->weight_stride,
-                                         .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
+                                         .kept_along = FLP_KEPT_ROWS_ALONG_ROWS,
+                                         .part_rows = flp_vocab_chunks_part_rows(run->rows.rows),
+                                         .part_inner = (int32_t)run->chunks->part_columns,
+                                         .parts = (int32_t)flp_vocab_chunks_parts(run->problem, run->chunks) };
     flp_tile_launch launch = {
         .a = dlogit_matrix(run, part),
         .b = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
-        .out = flp_backward_is_direct(run) ? whole_vectors(packed_matrix(run)) : sums,
+        .out = has_parts                     ? flp_backward_parts(run)
+               : flp_backward_is_direct(run) ? whole_vectors(packed_matrix(run))
+                                             : flp_backward_sums(run),
         .rows = run->rows.rows,
         .columns = forward->hidden,
+        .parts = params.parts,
     };
 
     params.meetings = meetings_of(run, FLP_ROLE_HIDDEN_PRODUCT, &launch, part->columns);
@@ -274,7 +280,12 @@ flp_status flp_backward_run_weight_products(const flp_backward_execution *run, c
 
 flp_status flp_backward_run_hidden_product(const flp_backward_execution *run, const flp_dlogit_chunk *part)
 {
-    return run->call.plan->hidden_product && run->rows.rows > 0 ? add_to_sums(run, part) : FLP_OK;
+    flp_status status = FLP_OK;
+
+    if (!run->call.plan->hidden_product || run->rows.rows == 0)
+        return FLP_OK;
+    status = add_to_sums(run, part);
+    return status == FLP_OK && run->chunks->part_columns > 0 ? flp_backward_sum_parts(run, part->row_factor) : status;
 }
 
 /* Counts and clears the filter's bits. columns: those of the chunk to which the bits belong; 0 before the first chunk: only clears. */

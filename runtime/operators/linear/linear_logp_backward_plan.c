@@ -131,6 +131,8 @@ static flp_status check_kernels(const flp_plan *common)
         wanted |= FLP_ROLE_SET(GRAD_LOGITS);
     if (problem->grad_hidden != FLP_NONE)
         wanted |= FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
+    if (flp_linear_logp_backward_plan_of(common)->work.chunks.part_columns > 0)
+        wanted |= FLP_ROLE_SET(HIDDEN_SUM);
     if (problem->grad_weight != FLP_NONE)
         wanted |= FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
     if (problem->grad_bias != FLP_NONE)
@@ -144,11 +146,11 @@ static flp_status check_kernels(const flp_plan *common)
     return flp_plan_check_kernels(common, wanted, optional);
 }
 
-static const char *hint(const flp_plan *common)
+static void hint(const flp_plan *common, char *text)
 {
     const flp_linear_work *work = &flp_linear_logp_backward_plan_of(common)->work;
 
-    return flp_vocab_chunks_hint(work->backward, &work->chunks);
+    flp_vocab_chunks_hint(work->backward, &work->chunks, text);
 }
 
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work)
@@ -208,6 +210,7 @@ static flp_status set_up(flp_plan *common)
         { FLP_ROLE_GATHER, 0, &plan->gather },
         { FLP_ROLE_GRAD_LOGITS, 1, &plan->grad_logits },
         { FLP_ROLE_HIDDEN_PRODUCT, 1, &plan->hidden_product },
+        { FLP_ROLE_HIDDEN_SUM, 0, &plan->sum },
         { FLP_ROLE_HIDDEN_FINISH, 0, &plan->finish },
         { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product },
         { FLP_ROLE_TARGET_ORDER, 0, &plan->target_order },
@@ -229,6 +232,8 @@ static flp_status set_up(flp_plan *common)
     }
     if (status == FLP_OK && plan->grad_logits)
         status = check_cluster_rows(&plan->grad_logits->manifest);
+    if (status == FLP_OK && plan->sum)
+        status = check_cluster_rows(&plan->hidden_product->manifest);
     return status;
 }
 
@@ -314,6 +319,7 @@ static void describe(const flp_plan *common, flp_text *text)
         return;
     describe_optional(text, "logit gradients", plan->grad_logits);
     describe_optional(text, "grad_hidden product", plan->hidden_product);
+    describe_optional(text, "sum of grad_hidden's parts", plan->sum);
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);
     describe_optional(text, "order of targets", plan->target_order);
@@ -328,6 +334,9 @@ static void describe(const flp_plan *common, flp_text *text)
         describe_chunks(text, problem, &plan->work);
     if (chunks->in_forward)
         flp_text_append(text, "grad_hidden product: in the forward, of %" PRId64 " rows at a time\n", chunks->row_chunk);
+    if (chunks->part_columns > 0)
+        flp_text_append(text, "grad_hidden product: in %" PRId64 " parts of %" PRId64 " vocabulary entries\n", flp_vocab_chunks_parts(problem, chunks),
+                        chunks->part_columns);
     if (chunks->hidden_first)
         flp_text_append(text, "grad_hidden product: before grad_weight's, with rows times their factors in a place of their own\n");
     if (again > 0)
@@ -370,6 +379,8 @@ static void write_arithmetic(const flp_plan *common, flp_text *text)
                         chunks->borrowed_rows);
     if (chunks->saved_columns > 0)
         flp_text_append(text, ";saved%" PRId64 "%s", chunks->saved_columns, chunks->in_forward ? ".in_forward" : "");
+    if (chunks->part_columns > 0)
+        flp_text_append(text, ".parts%" PRId64, chunks->part_columns);
     if (chunks->lent_columns > 0)
         flp_text_append(text, ".%" PRId64 "%s", chunks->lent_columns, chunks->saves_rest ? ".rest" : "");
     if (plan->weight_product)

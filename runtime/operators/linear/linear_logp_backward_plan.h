@@ -16,7 +16,7 @@ typedef struct {
     flp_plan common;
     flp_linear_logp_backward_problem problem; /* with its defaults filled in */
     /* GPU paths; NULL where the gradient is not requested. */
-    const flp_kernel *rows, *gather, *grad_logits, *hidden_product, *finish, *weight_product, *target_order, *bias, *filter;
+    const flp_kernel *rows, *gather, *grad_logits, *hidden_product, *sum, *finish, *weight_product, *target_order, *bias, *filter;
     const flp_kernel *shard_targets, *other_shards; /* for a shard */
     CUdeviceptr statistics;                         /* the filter's flp_tally */
     flp_linear_work work;                           /* the plan's own, or linear_cross_entropy's: what is to be done, and in which chunks */

@@ -136,37 +136,62 @@ flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear
 
 /* ---- grad_hidden, from where its products are to its rows' places ---- */
 
-static flp_status launch_finish(const flp_backward_execution *run, flp_linear_step step, flp_backward_finish_params *params)
+static flp_status launch_rows(const flp_backward_execution *run, const flp_kernel *kernel, flp_linear_step step, flp_backward_finish_params *params)
 {
     void *parameters[] = { params };
 
     params->hidden_size = (int32_t)run->forward->hidden;
+    params->packed_rows = (int32_t)run->rows.rows;
+    flp_workspace_begin_step(run->call.workspace, step);
+    return flp_call_launch(kernel, flp_packed_rows_blocks(&run->call, run->rows.rows), run->call.args->stream, parameters);
+}
+
+static flp_status launch_finish(const flp_backward_execution *run, flp_linear_step step, flp_backward_finish_params *params)
+{
     params->out = run->call.args->grad_hidden;
     params->out_stride = run->problem->grad_hidden_stride;
     params->packed_index = run->rows.packed_index;
     params->rows = (int32_t)run->call.args->rows;
-    flp_workspace_begin_step(run->call.workspace, step);
-    return flp_call_launch(run->call.plan->finish, flp_packed_rows_blocks(&run->call, run->rows.rows), run->call.args->stream, parameters);
+    return launch_rows(run, run->call.plan->finish, step, params);
+}
+
+/* What turns these sums into gradients. */
+static flp_backward_finish_params finish_of(const flp_backward_execution *run, const flp_matrix *sums, const float *row_factor)
+{
+    return (flp_backward_finish_params){
+        .sums = sums->data,
+        .sums_stride = sums->stride,
+        .row_factor = row_factor,
+        .targets = flp_backward_at(run, FLP_PART_TARGETS),
+        .weight = run->call.args->weight,
+        .weight_stride = run->forward->weight_stride,
+        .factor = run->inverse_factor,
+    };
 }
 
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
 {
     const int in_forward = run->chunks->in_forward;
     const flp_matrix sums = flp_backward_sums(run);
-    flp_backward_finish_params params = {
-        .sums = sums.data,
-        .sums_stride = sums.stride,
-        .row_factor = in_forward ? run->row_factor : NULL,
-        .mark = in_forward ? taken_mark(run) : NULL,
-        .targets = flp_backward_at(run, FLP_PART_TARGETS),
-        .weight = run->call.args->weight,
-        .weight_stride = run->forward->weight_stride,
-        .factor = run->inverse_factor,
-        .first_packed = (int32_t)run->rows.first,
-        .packed_rows = (int32_t)run->rows.rows,
-    };
+    flp_backward_finish_params params = finish_of(run, &sums, in_forward ? run->row_factor : NULL);
 
+    params.mark = in_forward ? taken_mark(run) : NULL;
+    params.first_packed = (int32_t)run->rows.first;
     return launch_finish(run, FLP_STEP_FINISH, &params);
+}
+
+flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor)
+{
+    const int is_direct = flp_backward_is_direct(run);
+    const flp_matrix parts = flp_backward_parts(run), sums = flp_backward_sums(run);
+    flp_backward_finish_params params = finish_of(run, &parts, row_factor);
+
+    params.out = is_direct ? run->rows.hidden : (void *)(uintptr_t)sums.data;
+    params.out_stride = is_direct ? run->rows.stride : sums.stride;
+    params.count = run->rows.count;
+    params.part_rows = flp_vocab_chunks_part_rows(run->rows.rows);
+    params.parts = (int32_t)flp_vocab_chunks_parts(run->problem, run->chunks);
+    return launch_rows(run, run->call.plan->sum, run->chunks->in_forward ? FLP_STEP_FORWARD_SUM : FLP_STEP_SAVED_EXP_SUM, &params);
 }
 
 /* Moves the products of all valid rows by way of dlogit's memory. */
@@ -177,7 +202,6 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
         .sums = flp_backward_at(run, FLP_PART_DLOGIT),
         .sums_stride = run->forward->hidden,
         .count = run->rows.count,
-        .packed_rows = (int32_t)run->rows.rows,
     };
     flp_status status = flp_packed_rows_gather(&run->call, &run->rows, &stage);
 

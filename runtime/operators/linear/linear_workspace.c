@@ -153,7 +153,9 @@ static void add_saved_exp(const layout *to)
     add(to, FLP_PART_OVERFLOW, "overflow", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
     add(to, FLP_PART_BLOCK_OVERFLOW, "block overflow", (to->rows + 1) * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
     add(to, FLP_PART_ROW_FACTOR, "row factor", rows_behind_forward(to) * NUMBER, FLP_STEP_DIFFERENTIATE,
-        to->work->chunks.in_forward ? FLP_STEP_FINISH : FLP_STEP_SAVED_EXP_HIDDEN);
+        to->work->chunks.in_forward         ? FLP_STEP_FINISH
+        : to->work->chunks.part_columns > 0 ? FLP_STEP_SAVED_EXP_SUM
+                                            : FLP_STEP_SAVED_EXP_HIDDEN);
 }
 
 /* linear_cross_entropy's results of each row, and the loss' derivatives by them. */
@@ -226,6 +228,17 @@ static void add_dlogit(const layout *to)
                                 : last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND));
 }
 
+/* The sums of the parts of grad_hidden's product, until they are added. */
+static void add_parts(const layout *to)
+{
+    const flp_backward_chunks *chunks = &to->work->chunks;
+    const int64_t rows = flp_vocab_chunks_parts(to->work->backward, chunks) * flp_vocab_chunks_part_rows(to->chunk_rows);
+
+    if (chunks->part_columns > 0)
+        add_wide(to, FLP_PART_PARTS, "parts", rows * to->work->forward->hidden * NUMBER,
+                 chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_SAVED_EXP_HIDDEN, chunks->in_forward ? FLP_STEP_FORWARD_SUM : FLP_STEP_SAVED_EXP_SUM);
+}
+
 /* The sums are zeroed by the gathering that comes before the first product. */
 static void add_gradients(const layout *to)
 {
@@ -250,6 +263,7 @@ static void add_gradients(const layout *to)
             FLP_STEP_COUNT_FILTER);
     add_dlogit(to);
     add_scaled_rows(to);
+    add_parts(to);
     if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct && !to->work->chunks.in_forward)
         add_wide(to, FLP_PART_SUMS, "sums", rows * to->work->forward->hidden * NUMBER, zeroed, FLP_STEP_FINISH);
 }
@@ -261,7 +275,7 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
     _Static_assert((int)FLP_LINEAR_PARTS <= (int)FLP_WORKSPACE_PARTS, "FLP_WORKSPACE_PARTS is too small");
     *workspace = (flp_workspace){ .steps = step_names, .loop = { { FLP_STEP_GRAD_LOGITS, FLP_STEP_COUNT_FILTER } } };
     if (work->chunks.row_chunk > 0)
-        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, work->chunks.in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_FINISH };
+        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, work->chunks.in_forward ? FLP_STEP_FORWARD_SUM : FLP_STEP_FINISH };
     if (is_lent(work))
         workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_UNSCALE_FOR_REST, FLP_STEP_SAVED_EXP_HIDDEN };
     if (work->forward->vocab_total > 0)

@@ -16,6 +16,7 @@
     X(MERGE_SUMS, "what losses take of the shards")                                                                                 \
     X(TILES_AGAIN, "tiles that overflowed")                                                                                         \
     X(FORWARD_HIDDEN, "grad_hidden's product in the forward")                                                                       \
+    X(FORWARD_SUM, "sum of its parts in the forward")                                                                               \
     X(LOSSES, "losses")                                                                                                             \
     X(DIFFERENTIATE, "derivatives of rows")                                                                                         \
     X(GATHER_AGAIN, "gathering for the backward")                                                                                   \
@@ -30,6 +31,7 @@
     X(SAVED_EXP_WEIGHT, "grad_weight of the saved exponentials")                                                                    \
     X(UNSCALE_ROWS, "gathering behind the saved exponentials")                                                                      \
     X(SAVED_EXP_HIDDEN, "grad_hidden of the saved exponentials")                                                                    \
+    X(SAVED_EXP_SUM, "sum of grad_hidden's parts")                                                                                  \
     X(UNSCALE_BEHIND, "gathering behind all blocks of saved exponentials") /* as UNSCALE_ROWS, for blocks in grad_weight */         \
     X(CLEAR_FILTER, "clearing of the filter")                                                                                       \
     X(GRAD_LOGITS, "logit gradients") /* begins the loop over the other chunks of the vocabulary */                                 \
@@ -95,7 +97,8 @@ typedef enum {
     /* [chunk rows][columns of the chunk] of hidden's dtype: dlogit, or the saved exponentials in its place. With `direct`, grad_hidden's rows [rows][D] pass
      * through it at the end, on the way to their places. */
     FLP_PART_DLOGIT,
-    FLP_PART_SUMS, /* [chunk rows][D] f32: the sums of grad_hidden; absent where grad_hidden is one product */
+    FLP_PART_PARTS, /* [parts][chunk rows rounded up to FLP_BACKWARD_ROW_BLOCK][D] f32: the sums of grad_hidden's product, where it has parts */
+    FLP_PART_SUMS,  /* [chunk rows][D] f32: the sums of grad_hidden; absent where grad_hidden is one product */
     FLP_LINEAR_PARTS
 } flp_linear_part;
 

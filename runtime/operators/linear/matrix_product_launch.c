@@ -81,7 +81,7 @@ flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const 
 
     return (flp_tile_shape){
         .row_groups = row_groups,
-        .tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns),
+        .tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns) * flp_int64_larger(1, launch->parts),
         .clusters = flp_tile_launch_clusters(manifest, multiprocessors),
     };
 }

@@ -26,6 +26,7 @@ enum { FLP_LONG_ROW_BYTES = 8192 };
 typedef struct {
     flp_matrix a, b, out;
     int64_t rows, columns; /* of out: those that the tiles cover */
+    int64_t parts;         /* of the inner size, each with tiles of its own; 0: one */
     int64_t row_bytes;     /* bytes that a row of A brings into the L2; with more than FLP_LONG_ROW_BYTES, a group's rows do not stay there */
     void *params;          /* the kernel's parameters; group is the address of their field */
     int32_t *group;
@@ -38,7 +39,7 @@ int64_t flp_tile_launch_clusters(const flp_manifest *manifest, int64_t multiproc
 /* The shape of a launch of the plan's kernel of this role. */
 typedef struct {
     int64_t row_groups; /* groups of as many rows as a cluster has */
-    int64_t tiles;      /* cluster tiles that cover out */
+    int64_t tiles;      /* cluster tiles that cover out, of all parts */
     int64_t clusters;   /* flp_tile_launch_clusters; a launch has no more of them than tiles */
 } flp_tile_shape;
 flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const flp_tile_launch *launch);

@@ -1,8 +1,12 @@
 /* The chunks of the vocabulary: where each ends and where its derivatives lie. */
 #include "operators/linear/vocab_chunks.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/dtype.h"
 #include "base/int64.h"
+#include "core/operator.h"
 #include "params/linear_logp.h"
 
 enum {
@@ -368,15 +372,22 @@ const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem
     return NULL;
 }
 
-const char *flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+int64_t flp_vocab_chunks_parts(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
-    if (!chunks->saves_exp)
-        return chunks->direct ? ":direct" : "";
-    if (chunks->in_forward)
-        return chunks->narrow ? ":saved_exp:in_forward:narrow" : ":saved_exp:in_forward";
-    if (chunks->direct && chunks->narrow)
-        return ":saved_exp:direct:narrow";
-    if (chunks->direct)
-        return chunks->hidden_first ? ":saved_exp:direct:hidden_first" : ":saved_exp:direct";
-    return flp_vocab_chunks_all_saved(normal, chunks) ? ":saved_exp:all_saved" : ":saved_exp";
+    return chunks->part_columns > 0 ? flp_int64_divide_up(normal->forward.vocab, chunks->part_columns) : 1;
+}
+
+int64_t flp_vocab_chunks_part_rows(int64_t rows)
+{
+    return flp_int64_round_up(rows, FLP_BACKWARD_ROW_BLOCK);
+}
+
+void flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, char *text)
+{
+    const char *product = chunks->in_forward ? ":in_forward" : chunks->direct ? ":direct" : flp_vocab_chunks_all_saved(normal, chunks) ? ":all_saved" : "";
+    int length = snprintf(text, FLP_HINT_BYTES, "%s%s%s%s", chunks->saves_exp ? ":saved_exp" : "", product, chunks->hidden_first ? ":hidden_first" : "",
+                          chunks->narrow ? ":narrow" : "");
+
+    if (chunks->part_columns > 0)
+        snprintf(text + length, (size_t)(FLP_HINT_BYTES - length), ":parts%" PRId64, flp_vocab_chunks_parts(normal, chunks));
 }

@@ -4,7 +4,10 @@
 #include "fusedlogp.h"
 #include "params/tiles.h"
 
-enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
+enum {
+    FLP_BACKWARD_COLUMNS = 256, /* the least width of a chunk: one tile */
+    FLP_PART_STEP = 64          /* parts of grad_hidden's product are multiples of this: whole steps of any kernel */
+};
 
 /* The backward processes the vocabulary chunk by chunk. For each chunk it stores dlogit, the derivatives of the loss by the logits, of all rows. Where the
  * forward leaves saved exponentials, the terms 2^(z2 - k), where z2 is a logit in base 2 and k an integer for each row, they take the place of the first
@@ -29,6 +32,10 @@ typedef struct {
     /* 1, only with direct and saved exponentials in the workspace: grad_hidden's product comes before grad_weight's, which then fills the multiprocessors that
      * the long tiles of the former's last wave leave idle. The rows times their factors need a place of their own. */
     int hidden_first;
+    /* > 0, only with saved exponentials of the whole vocabulary and grad_hidden alone: its product is one of parts of so many vocabulary entries (the last part
+     * may have fewer), each with sums of its own, which are then added in their order. Few rows have few tiles, which are then enough for all multiprocessors.
+     * It decides grad_hidden's bits, and so does not depend on the rows. 0: there is one part. */
+    int64_t part_columns;
     int narrow;            /* 1, only with row_chunk and grad_hidden alone: its product has narrower tiles, because they fill more multiprocessors */
     int64_t row_chunk;     /* > 0: the rows are processed in chunks of this many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
     int64_t columns;       /* width of a chunk whose dlogit is stored in the workspace */
@@ -167,6 +174,12 @@ int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *nor
 /* 1: with a first chunk of this many columns, of saved exponentials or of derivatives, grad_hidden is one product without sums (`direct`). */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns);
 
+/* The number of parts of grad_hidden's product. */
+int64_t flp_vocab_chunks_parts(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
+/* The rows from part to part of its sums, which have room for all rows of the last cluster. */
+int64_t flp_vocab_chunks_part_rows(int64_t rows);
+
 /* 1: packed rows have a place of their own in the workspace; 0: they are stored in grad_hidden until that is written. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
@@ -176,7 +189,6 @@ int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal
 /* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
-/* What the generator must know of the chunks (flp_operator.hint): "", ":direct", ":saved_exp", ":saved_exp:all_saved", ":saved_exp:direct",
- * ":saved_exp:direct:hidden_first", ":saved_exp:direct:narrow", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
-const char *flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+/* Writes what the generator must know of the chunks (flp_operator.hint): the words of gen/problem.lua's hints. text [FLP_HINT_BYTES] */
+void flp_vocab_chunks_hint(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, char *text);
 #endif
