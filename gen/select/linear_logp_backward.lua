@@ -160,8 +160,8 @@ local function has_fuller_waves(p)
 end
 
 -- Up to 128 rows, where nothing runs beside grad_hidden's product: a multiprocessor's link to the L2 bounds it, so that the tiles are as small as those that
--- still are blocks enough for all multiprocessors, one or, with 64 rows, nearly two on each. A third block on some would make the others wait:
--- bench/results/NOTES.md.
+-- still are blocks enough for all multiprocessors, one or, with 64 rows, nearly two on each. More on some would make the others wait. Where one is meant for
+-- each, its stages leave no room for another: the launch before may free a few multiprocessors first, which would then take two: bench/results/NOTES.md.
 local alone = { multiprocessors = 132, full = 0.9 }
 local function tile_of_hidden_alone(p, row_tiles, column_tiles, arch_name)
   local blocks, once = column_tiles * (p.parts or 1), alone.multiprocessors -- of 128 columns
@@ -169,8 +169,9 @@ local function tile_of_hidden_alone(p, row_tiles, column_tiles, arch_name)
     return 2 * blocks <= once and { bm = 64, bv = 128, cluster = 2, stages = 8, arch = arch_name }
       or { bm = 128, bv = 128, cluster = 1, stages = 6, arch = arch_name }
   end
-  local halves_fill = 2 * blocks <= once or 2 * blocks <= 2 * once and blocks >= alone.full * once
-  if halves_fill then return { bm = 64, bv = 64, cluster = 1, stages = 6, arch = arch_name } end
+  if 2 * blocks <= once or blocks <= once and blocks >= alone.full * once then
+    return { bm = 64, bv = 64, cluster = 1, stages = 2 * blocks <= once and 8 or 6, arch = arch_name }
+  end
   return { bm = 64, bv = 128, cluster = 1, stages = blocks <= once and 8 or 4, arch = arch_name }
 end
 
