@@ -113,8 +113,8 @@ local rows = {
   },
   { name = "linear_logp_backward_finish",
     params = backward, struct = "BackwardFinishParams", templates = vectors, threads = 256, revision = 1, waits = true,
-    -- dtype: of the sums, fp32 if it is left out; weight: the weight's dtype, if the sums lack the targets' contributions; parts: they are those of a product in
-    -- parts, and the rows stay packed.
+    -- dtype: of the sums, fp32 if it is left out; weight: the weight's dtype, if the sums lack the targets' contributions; parts: they are those of a product
+    -- in parts, and the rows stay packed.
     check = function(spec)
       if spec.parts and (spec.dtype or spec.adds) then return nil, "parts: sums in fp32 that overwrite out" end
       return true

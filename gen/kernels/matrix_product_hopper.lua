@@ -11,7 +11,8 @@ kernel.templates = {
   "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", { only = "turns", "turns" }, "tile_store",
   { only = "ragged", "ragged_store" },
-  "product_tiles", "early_start", { only = "in_step", "clusters_in_step" }, { only = "parts", "product_parts" }, "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
+  "product_tiles", "early_start", { only = "in_step", "clusters_in_step" }, { only = "parts", "product_parts" }, "product_epilogue", "product_targets",
+  { only = "targets", "target_contribution" },
   { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
   "matrix_product",
 }

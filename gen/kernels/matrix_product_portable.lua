@@ -7,7 +7,8 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/matrix_product" }, {
-  "convert", "product_tiles", { only = "parts", "product_parts" }, "tile_store", "product_epilogue", { only = "targets", "target_contribution" }, "matrix_product",
+  "convert", "product_tiles", { only = "parts", "product_parts" }, "tile_store", "product_epilogue",
+  { only = "targets", "target_contribution" }, "matrix_product",
 })
 kernel.parameters = { { "MatrixProductParams", "params" } }
 kernel.derive = budget.portable_product

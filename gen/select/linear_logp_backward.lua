@@ -133,27 +133,35 @@ local function is_wide_across(p)
     and tile_config.has_registers_for_wide_columns { cluster = 2, out = p.grad_weight, ragged = is_ragged(p.v, p.grad_weight) }
 end
 
--- grad_hidden has one tile for each 128 rows and 256 columns. With few rows these are fewer tiles than multiprocessors, although each sum is as long as the
--- vocabulary. Smaller tiles keep more multiprocessors busy, with the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, and
--- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
-local most_rows_of_few_tiles = 1024
-local function has_few_tiles(p) return p.n <= most_rows_of_few_tiles and not p.grad_filter_eps end
-
--- With more rows, smaller tiles are faster where their waves are fuller, on an H100 or H200: a step at D 2304 to 3072 takes up to 12 % less time. Not where
--- hidden is shorter, whose 48 and more tiles have grad_weight's beside them (with 32, at 2048 rows and D 512, smaller tiles are 13 % faster), nor where
--- grad_hidden is one product or comes from derivatives: bench/results/NOTES.md.
-local fuller = { least_hidden = 1536, most_tiles = 32, multiprocessors = 132, percent = 111 }
-
+-- How waves of tiles fill the multiprocessors of an H100 or H200.
+local multiprocessors = 132
 local function tiles_of(rows, hidden, columns) return (rows + 127) // 128 * ((hidden + columns - 1) // columns) end
+local function filled_waves(tiles) return tiles / ((tiles + multiprocessors - 1) // multiprocessors * multiprocessors) end
 
-local function filled_waves(tiles)
-  return tiles / ((tiles + fuller.multiprocessors - 1) // fuller.multiprocessors * fuller.multiprocessors)
-end
-
--- Decided for the most rows of the bucket (runtime/core/dispatch.h), because calls of a bucket share their kernels.
-local function has_fuller_waves(p)
+-- The most rows of the bucket (runtime/core/dispatch.h), whose calls share their kernels.
+local function bucket_rows(p)
   local rows = 1
   while rows < p.n do rows = rows * 2 end
+  return rows
+end
+
+-- grad_hidden has one tile for each 128 rows and 256 columns. With few rows these are fewer tiles than multiprocessors, although each sum is as long as the
+-- vocabulary. Smaller tiles keep more multiprocessors busy, with the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, and
+-- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %. In parts, the large tiles may be enough, and are then 2 % faster:
+-- bench/results/NOTES.md.
+local few_tiles = { most_rows = 1024, percent_of_parts = 102 }
+local function has_few_tiles(p)
+  local rows, parts = bucket_rows(p), p.parts or 1
+  if p.n > few_tiles.most_rows or p.grad_filter_eps then return false end
+  return parts == 1 or filled_waves(parts * tiles_of(rows, p.d, 128)) * 100 > filled_waves(parts * tiles_of(rows, p.d, 256)) * few_tiles.percent_of_parts
+end
+
+-- With more rows, smaller tiles are faster where their waves are fuller: a step at D 2304 to 3072 takes up to 12 % less time. Not where hidden is shorter, whose
+-- 48 and more tiles have grad_weight's beside them (with 32, at 2048 rows and D 512, smaller tiles are 13 % faster), nor where grad_hidden is one product or comes
+-- from derivatives: bench/results/NOTES.md.
+local fuller = { least_hidden = 1536, most_tiles = 32, percent = 111 }
+local function has_fuller_waves(p)
+  local rows = bucket_rows(p)
   local wide, small = tiles_of(rows, p.d, 256), tiles_of(rows, p.d, 128)
   return p.saved_exp and not (p.direct or p.in_forward or p.parts)
     and (wide <= fuller.most_tiles or p.d >= fuller.least_hidden and filled_waves(small) * 100 > filled_waves(wide) * fuller.percent)
@@ -162,14 +170,14 @@ end
 -- Up to 128 rows, where nothing runs beside grad_hidden's product: a multiprocessor's link to the L2 bounds it, so that the tiles are as small as those that
 -- still are blocks enough for all multiprocessors, one or, with 64 rows, nearly two on each. More on some would make the others wait. Where one is meant for
 -- each, its stages leave no room for another: the launch before may free a few multiprocessors first, which would then take two: bench/results/NOTES.md.
-local alone = { multiprocessors = 132, full = 0.9 }
+local nearly_full = 0.9
 local function tile_of_hidden_alone(p, row_tiles, column_tiles, arch_name)
-  local blocks, once = column_tiles * (p.parts or 1), alone.multiprocessors -- of 128 columns
+  local blocks, once = column_tiles * (p.parts or 1), multiprocessors -- of 128 columns
   if row_tiles > 1 then
     return 2 * blocks <= once and { bm = 64, bv = 128, cluster = 2, stages = 8, arch = arch_name }
       or { bm = 128, bv = 128, cluster = 1, stages = 6, arch = arch_name }
   end
-  if 2 * blocks <= once or blocks <= once and blocks >= alone.full * once then
+  if 2 * blocks <= once or blocks <= once and blocks >= nearly_full * once then
     return { bm = 64, bv = 64, cluster = 1, stages = 2 * blocks <= once and 8 or 6, arch = arch_name }
   end
   return { bm = 64, bv = 128, cluster = 1, stages = blocks <= once and 8 or 4, arch = arch_name }
@@ -217,7 +225,7 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
   local function hidden_tile()
     if products_tile then return products_tile end
     if few == many then return (p.narrow or adds_across(p) or has_few_tiles(p) or has_fuller_waves(p)) and turns_tile(arch_name) or nil end
-    return has_few_tiles(p) and narrow_tile(p, few.bm, arch_name) or nil
+    return not p.grad_filter_eps and narrow_tile(p, few.bm, arch_name) or nil
   end
   local weight_tile = products_tile or few == many and (stores_soon(p) or adds_across(p)) and turns_tile(arch_name, weight_group, is_wide_across(p))
   return selected(p, capability, "hopper",

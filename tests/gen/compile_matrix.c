@@ -142,7 +142,7 @@ static const char *const patterns[] = {
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds{|.ragged}.in_step.targets_in_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_bf16|.out_f32}{|.adds}{|.ragged}.in_step.targets_in_columns.sm_90a",
     "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32.adds{|.vec4|.vec2}.sm_80",
-    "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32.parts{|.vec4|.vec2}.sm_80",
+    "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32{|.vec4|.vec2}.parts.sm_80",
     "matrix_product.bf16.bm128.bv128.c1.p4.b_transposed.out_f32.parts.{sm_86|sm_89|sm_90|sm_100|sm_120}",
     "matrix_product.bf16.bm128.bv128.c1.p4.a_transposed.b_transposed{.out_bf16.adds|.out_f32}.{targets_in_rows|targets_in_columns}.sm_80",
     "matrix_product.f16.bm128.bv128.c1.p4.a_transposed.b_transposed.{out_bf16.adds.targets_in_rows|out_f32.targets_in_columns}.{sm_80|sm_90}",

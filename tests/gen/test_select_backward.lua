@@ -114,6 +114,8 @@ function TestSelectBackward.test_tiles_of_products_follow_the_rows()
     { 2048, 3072, ":saved_exp:direct", "none", 128 }, { 1024, 2048, ":saved_exp:direct:hidden_first", 128, 128 },
     { 2048, 2048, ":saved_exp:direct:hidden_first", "none", "none" }, { 4096, 2048, ":saved_exp:direct:narrow", 128, "none" },
     { 4096, 2048, ":saved_exp:in_forward:narrow", 128, "none" }, { 4096, 2304, ":saved_exp:in_forward", "none", "none" },
+    { 256, 2048, ":saved_exp:direct:parts4", 128, 128 }, { 512, 2048, ":saved_exp:direct:parts4", "none", 128 },
+    { 512, 2048, ":saved_exp:direct", 128, 128 }, { 1024, 4096, ":saved_exp:in_forward:parts2", "none", 128 },
   } do
     local n, d, hint, hidden, weight = table.unpack(wanted)
     local _, specs = selected(("linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:gw_bf16:forward%s"):format(n, d, hint), 90)

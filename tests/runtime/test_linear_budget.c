@@ -129,7 +129,8 @@ static void the_default_keeps_to_its_bound_where_hidden_is_short(void **state)
             }
 }
 
-/* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. What the forward's combine reads lies beside the saved exponentials. */
+/* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. What the forward's combine reads lies beside the saved
+ * exponentials. */
 static void saved_exponentials_of_the_whole_vocabulary_need_little_beside_it(void **state)
 {
     const int64_t saved_exp = INT64_C(8192) * 128256 * 2, combine = INT64_C(8192) * 237 * 8, gradients = INT64_C(8192) * 4096;
@@ -257,8 +258,8 @@ static void grad_hidden_alone_takes_rows_in_chunks(void **state)
     assert_in_range(work.chunks.saved_columns, 1, 8192);
 }
 
-/* A chunk of rows fills the waves of grad_hidden's product, with narrow tiles where these are fuller. The product has parts where these make the waves of chunks
- * or of few rows fuller. */
+/* A chunk of rows fills the waves of grad_hidden's product, with narrow tiles where these are fuller. The product has parts where these make the waves of
+ * chunks or of few rows fuller. */
 static void chunks_of_rows_fill_the_multiprocessors(void **state)
 {
     static const struct {

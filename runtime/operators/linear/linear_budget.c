@@ -202,8 +202,8 @@ static int64_t worth_of_parts(const flp_linear_work *work, int64_t parts)
     return speed_of_row_chunk(work, usual_row_chunk(work, parts), parts) * (3000 + filled_waves(FEW_ROWS, work->forward->hidden, WIDE_TILE_COLUMNS / 2, parts));
 }
 
-/* The number of parts of grad_hidden's product: at most so many that one row of narrow tiles fills the multiprocessors. It does not depend on the number of rows,
- * because the parts decide bits. */
+/* The number of parts of grad_hidden's product: at most so many that one row of narrow tiles fills the multiprocessors. It does not depend on the number of
+ * rows, because the parts decide bits. */
 static int64_t choose_parts(const flp_linear_work *work)
 {
     const int64_t row_of_tiles = flp_int64_divide_up(work->forward->hidden, WIDE_TILE_COLUMNS / 2);
@@ -218,8 +218,8 @@ static int64_t choose_parts(const flp_linear_work *work)
     return best;
 }
 
-/* One chunk that is the whole vocabulary, with chunks of row_chunk rows (0: of all rows), and in so many parts. Without losses, the upstream gradients of a chunk of rows are not
- * known when the forward has processed it, so chunks of rows then mean in_forward. */
+/* One chunk that is the whole vocabulary, with chunks of row_chunk rows (0: of all rows), and in so many parts. Without losses, the upstream gradients of a chunk
+ * of rows are not known when the forward has processed it, so chunks of rows then mean in_forward. */
 static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk, int64_t parts)
 {
     const int64_t all = all_tiles(work);

@@ -24,8 +24,8 @@ flp_status flp_linear_logp_problem_check(void *normal);
 flp_split flp_split_compute(int64_t vocab, int block_columns, int n_split);
 
 /* Cuts it for a launch whose splits decide on no bits: of splits with 4, 3, 2 and 1 tiles and a rest of single tiles, those with which the launch's clusters,
- * and their warpgroups that take turns, are done first; of equals the longest, because each unit (a row group and a split) begins by reading what it needs of its
- * rows. vocab, block_columns: as above; row_groups, clusters: at least 1, those of the launch. */
+ * and their warpgroups that take turns, are done first; of equals the longest, because each unit (a row group and a split) begins by reading what it needs of
+ * its rows. vocab, block_columns: as above; row_groups, clusters: at least 1, those of the launch. */
 flp_split flp_split_even(int64_t vocab, int block_columns, int64_t row_groups, int64_t clusters);
 
 typedef struct {

@@ -86,7 +86,8 @@ typedef enum {
     FLP_PART_OVERFLOW,         /* [rows] i32: which rows overflowed */
     FLP_PART_BLOCK_OVERFLOW,   /* [rows + 1] i32: which blocks of rows have such a row (params/linear_logp.h) */
     FLP_PART_ROW_FACTOR,       /* [chunk rows] f32: the factor that turns a row's saved exponentials into derivatives */
-    FLP_PART_GRADIENT, /* flp_row_gradient [chunk rows rounded up to FLP_BACKWARD_ROW_BLOCK]: the rows' coefficients; before, the sums that a forward hands over */
+    /* flp_row_gradient [chunk rows rounded up to FLP_BACKWARD_ROW_BLOCK]: the rows' coefficients; before, the sums that a forward hands over */
+    FLP_PART_GRADIENT,
     FLP_PART_TARGETS,      /* flp_row_target [chunk rows]: the valid rows' targets and the derivatives by their logits */
     FLP_PART_TARGET_ORDER, /* flp_sorted_target [chunk rows]: the valid rows sorted by target */
     /* [chunk rows][forward stride] of hidden's dtype: the packed rows times their factors. Only where saved exponentials are computed again and these rows
