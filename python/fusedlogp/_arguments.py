@@ -138,6 +138,11 @@ def row_values(name: str, value: Any, like: Tensor, *shapes: Any, integers: bool
     return value.detach().to(torch.float32)
 
 
+def of_all_rows(value: Any, shape: Any, like: Tensor) -> Any:
+    """A tensor without dimensions is a number for all rows, also one on the CPU, as in torch's operators. Anything else is as it was."""
+    return value.to(like.device).expand(shape) if isinstance(value, Tensor) and value.dim() == 0 else value
+
+
 def rows_of(value: Tensor) -> Tensor:
     """[..., D] as [N, D] whose rows are contiguous; copies only where the strides make that necessary."""
     rows = value if value.dim() == 2 else value.reshape(-1, value.shape[-1])
@@ -188,7 +193,7 @@ def check_scaling(temperature: Union[float, Tensor], softcap: Optional[float], l
     cap = 0.0 if cap == math.inf else _quotient("softcap", cap, scale, 126)
     if isinstance(temperature, Tensor):
         return Scaling(1.0, cap, values("temperature", temperature, 1.0) / scale)
-    each = check_number("temperature", temperature, 2.0**-60, 2.0**60, "from 2^-60 to 2^60, or a tensor of one for each row")
+    each = check_number("temperature", temperature, 2.0**-60, 2.0**60, "from 2^-60 to 2^60, or a tensor of one for each row or for all")
     return Scaling(_quotient("temperature", each, scale, 64), cap, None)
 
 
@@ -220,6 +225,10 @@ class Rows(NamedTuple):
         if value.shape == of_each:
             value = value.expand(full)
         return self.padded(value, padding).reshape(-1).contiguous()
+
+    def temperatures(self, temperature: Any) -> Any:
+        """A tensor has a temperature for each row, then, or for each result."""
+        return of_all_rows(temperature, self.full_shape(), self.hidden)
 
     def results(self, value: Tensor) -> Tensor:
         """[N] in the caller's shape."""

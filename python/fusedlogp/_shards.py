@@ -440,7 +440,7 @@ def agree(
             raise NotImplementedError("process_group: torch.func's transforms of a call over ranks are not implemented")
         ignore_index = arguments.check_ignore_index(ignore_index)
         rows = arguments.check_rows(call.input, call.linear_weight, call.target, call.linear_bias, weight_layout, shift, ignore_index, empty=True)
-        scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
+        scaling = arguments.check_scaling(rows.temperatures(temperature), softcap, logit_scale, rows.values)
         checked = check(rows)
         arguments.check_exact(exact, rows)
         options = (scaling.temperature, scaling.softcap, scaling.row_temperature is not None, ignore_index, exact, shards.reduce_grad_input, others)

@@ -143,8 +143,8 @@ def linear_cross_entropy(
         options: torch's options of its chunked path; accepted without effect, since no logits are stored here. See memory_budget.
         softcap: c of c tanh(z / c), from 2^-60 on, which is applied after logit_scale and before temperature; None: none.
         logit_scale: a positive factor of the logits, from 2^-60 to 2^60, which is applied before softcap.
-        temperature: the divisor of the logits, from 2^-60 to 2^60, or a float tensor [...] with a divisor for each row. A row's divisor that is outside of
-            2^-64 .. 2^64 (divided by logit_scale) counts as the nearest of the two, also if it is 0 or negative: no error says so.
+        temperature: the divisor of the logits, from 2^-60 to 2^60, or a float tensor [...] with a divisor for each row, or [] with one for all. A tensor's
+            divisor that is outside of 2^-64 .. 2^64 (divided by logit_scale) counts as the nearest of the two, also if it is 0 or negative: no error says so.
         z_loss: adds z_loss lse^2 to each row's loss.
         token_weight: [...], a factor of each row's loss, in a floating dtype, a dtype of integers or torch.bool; it gets no gradient.
         memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default. Where gradients are computed in the
@@ -209,7 +209,7 @@ def linear_cross_entropy(
     arguments.check_flag("return_lse", return_lse)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
+    scaling = arguments.check_scaling(rows.temperatures(temperature), softcap, logit_scale, rows.values)
     main_grad = None
     if accumulate_into is not None:
         main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout, rows)
@@ -295,6 +295,7 @@ def linear_logp(
         raise NotImplementedError(
             "temperature: got a tensor that requires a gradient, and there is none of the entropy by it; outputs without 'entropy' have one"
         )
+    temperature = rows.temperatures(temperature)
     given = temperature.detach() if by_temperature else temperature
     scaling = arguments.check_scaling(given, softcap, logit_scale, rows.values)
     with _operators.AsTorch():
@@ -445,7 +446,7 @@ def policy_loss(
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.values)
+    scaling = arguments.check_scaling(rows.temperatures(temperature), softcap, logit_scale, rows.values)
     wants = _wants(rows, reduction)
     given = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
@@ -509,7 +510,7 @@ def logits_logp(
     def each(name: str, value: Tensor, _padding: float) -> Tensor:
         return arguments.row_values(name, value, logits, target.shape).reshape(-1).contiguous()
 
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, each)
+    scaling = arguments.check_scaling(arguments.of_all_rows(temperature, target.shape, logits), softcap, logit_scale, each)
     with _operators.AsTorch():
         results = _operators.call(
             "logits_logp",

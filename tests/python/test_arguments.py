@@ -101,7 +101,8 @@ BUDGET = [
     (-1, ValueError, "memory_budget", "-1"),
     (2**63, ValueError, "memory_budget", str(2**63)),
 ]
-TEMPERATURE = number("temperature", 0, -1.0, math.inf, 2.0**61) + [case for case in row_values("temperature") if callable(case[0])]
+TEMPERATURE = number("temperature", 0, -1.0, math.inf, 2.0**61)
+TEMPERATURE += [case for case in row_values("temperature") if callable(case[0]) and "()" not in case]  # a tensor without dimensions is for all rows
 SOFTCAP = number("softcap", 0, -1.0)
 SCALE = number("logit_scale", 0.0, -1.0, math.inf)
 LAYOUT = [(value, kind, "weight_layout", word) for value, kind, word in NAME] + [("dv", ValueError, "linear_weight's shape (dv)", f"D = {COLUMNS}")]

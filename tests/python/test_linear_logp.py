@@ -125,6 +125,28 @@ class LinearLogp(Case):
         reference(z / t, target)[0].sum().backward()
         self.assert_close(one.grad, t.grad, 13 * 16 * bounds.value / 0.7, 1e-5)
 
+    def test_a_tensor_without_dimensions_is_the_temperature_of_all_rows(self):
+        hidden, weight, _, target = draw(ignored=False)
+        x, y = hidden.detach().view(1, 13, -1), target.view(1, 13)
+        calls = {
+            "linear_logp": lambda t: fusedlogp.linear_logp(x, weight, y, temperature=t, outputs="lse"),
+            "linear_logp, shift": lambda t: fusedlogp.linear_logp(x, weight, y, temperature=t, shift=True),
+            "linear_cross_entropy": lambda t: fusedlogp.linear_cross_entropy(x, weight, y, temperature=t, reduction="none"),
+            "policy_loss": lambda t: fusedlogp.policy_loss(x, weight, y, {"advantages": torch.ones(1, 13, device=DEVICE)}, loss="reinforce", temperature=t),
+            "logits_logp": lambda t: fusedlogp.logits_logp(x @ weight.detach().t(), y, temperature=t),
+        }
+        for name, call in calls.items():
+            each = call(torch.full((1, 13), 0.75, device=DEVICE))
+            for given in (torch.tensor(0.75, device=DEVICE), torch.tensor(0.75), torch.tensor(0.75, dtype=torch.bfloat16)):
+                self.assertTrue(torch.equal(call(given), each), name)
+            with self.assertRaisesRegex(TypeError, "temperature's dtype: got torch.int64"):
+                call(torch.tensor(1))
+        self.assertFalse(torch.equal(calls["linear_logp"](torch.tensor(0.5)), calls["linear_logp"](torch.tensor(0.75))))
+        each, one = torch.full((13,), 0.75, device=DEVICE, requires_grad=True), torch.tensor(0.75, requires_grad=True)
+        for t in (each, one):
+            fusedlogp.linear_logp(x, weight, y, temperature=t.view(1, 13) if t is each else t).sum().backward()
+        self.assert_close(one.grad, each.grad.sum().cpu(), 1e-5 * each.grad.abs().sum().item(), 0)
+
     def test_outputs_alone_and_in_any_order(self):
         hidden, weight, target = (x.detach() for x in draw() if x is not None) # one with gradients to come may take tiles of its own
         every = dict(zip(OUTPUTS, fusedlogp.linear_logp(hidden, weight, target, outputs=OUTPUTS)))

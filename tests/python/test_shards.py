@@ -149,7 +149,7 @@ def call(rows=5, columns=8, entries=6, dtype=torch.float32, target_dtype=torch.i
 
 # What one rank of three, number 1, is given wrongly, of linear_logp or another function, and what it says: before the ranks wait for each other.
 REFUSALS = (
-    (None, {"temperature": -1.0}, ("ValueError", "temperature: got -1.0, wanted a number from 2^-60 to 2^60, or a tensor of one for each row")),
+    (None, {"temperature": -1.0}, ("ValueError", "temperature: got -1.0, wanted a number from 2^-60 to 2^60, or a tensor of one for each row or for all")),
     (None, {"exact": "no"}, ("TypeError", "exact: got str, wanted a bool")),
     (None, {"shift": 2}, ("TypeError", "shift: got int, wanted a bool")),
     (None, {"outputs": 3}, ("TypeError", "outputs: got int, wanted a name or several names of 'logp', 'lse', 'entropy', 'argmax'")),
