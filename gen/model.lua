@@ -91,7 +91,11 @@ local products = {
   tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
   save_exp_tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 2 * p.n * p.v } end,
   grad_logits = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
-  hidden_product = function(p, bytes) return { rows = p.n, columns = p.d, inner = p.v, bytes = bytes, out_bytes = p.n * p.d * bytes } end,
+  hidden_product = function(p, bytes) -- its parts lie side by side, as further columns
+    local parts = p.parts or 1
+    local out_bytes = p.n * p.d * (p.parts and parts * cxx.bytes.f32 or bytes)
+    return { rows = p.n, columns = p.d * parts, inner = ceil_div(p.v, parts), bytes = bytes, out_bytes = out_bytes }
+  end,
   weight_product = function(p, bytes) return { rows = p.v, columns = p.d, inner = p.n, bytes = bytes, out_bytes = p.v * p.d * bytes } end,
 }
 

@@ -52,8 +52,8 @@ function kernel.check(spec, arch)
       return nil, "bv = 192, c = 1: more accumulators than registers, where clusters keep in step and a sum is added or rows with targets end within 16 bytes"
     end
     if spec.filter then return nil, "wg = 128: a filter passes steps over, of 64 rows a warpgroup" end
-  elseif spec.bv ~= 128 and spec.bv ~= 256 and not (spec.bv == 64 and spec.bm == 64) then
-    return nil, ("bv = %d: 128 or 256, and 64 with 64 rows"):format(spec.bv)
+  elseif spec.bv ~= 128 and spec.bv ~= 256 and not (spec.bv == 64 and spec.bm == 64 and not tile_config.looks_targets_up(spec)) then
+    return nil, ("bv = %d: 128 or 256, and 64 with 64 rows, for grad_hidden"):format(spec.bv)
   end
   local ok, reason = tile_config.check_parts(spec)
   if not ok then return nil, reason end

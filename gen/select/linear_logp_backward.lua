@@ -133,7 +133,8 @@ local function is_wide_across(p)
     and tile_config.has_registers_for_wide_columns { cluster = 2, out = p.grad_weight, ragged = is_ragged(p.v, p.grad_weight) }
 end
 
--- How waves of tiles fill the multiprocessors of an H100 or H200.
+-- How waves of tiles fill the multiprocessors of an H100 or H200. KEEP IN STEP: waves of tiles (runtime/operators/linear/linear_budget.c), by which plans choose
+-- narrow tiles for chunks of many rows.
 local multiprocessors = 132
 local function tiles_of(rows, hidden, columns) return (rows + 127) // 128 * ((hidden + columns - 1) // columns) end
 local function filled_waves(tiles) return tiles / ((tiles + multiprocessors - 1) // multiprocessors * multiprocessors) end
@@ -156,9 +157,9 @@ local function has_few_tiles(p)
   return parts == 1 or filled_waves(parts * tiles_of(rows, p.d, 128)) * 100 > filled_waves(parts * tiles_of(rows, p.d, 256)) * few_tiles.percent_of_parts
 end
 
--- With more rows, smaller tiles are faster where their waves are fuller: a step at D 2304 to 3072 takes up to 12 % less time. Not where hidden is shorter, whose
--- 48 and more tiles have grad_weight's beside them (with 32, at 2048 rows and D 512, smaller tiles are 13 % faster), nor where grad_hidden is one product or comes
--- from derivatives: bench/results/NOTES.md.
+-- With more rows, smaller tiles are faster where their waves are fuller: a step at D 2304 to 3072 takes up to 12 % less time. Not where hidden is shorter,
+-- whose 48 and more tiles have grad_weight's beside them (with 32, at 2048 rows and D 512, smaller tiles are 13 % faster), nor where grad_hidden is one product
+-- or comes from derivatives: bench/results/NOTES.md.
 local fuller = { least_hidden = 1536, most_tiles = 32, percent = 111 }
 local function has_fuller_waves(p)
   local rows = bucket_rows(p)

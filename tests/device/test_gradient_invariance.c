@@ -42,7 +42,7 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static int hidden_of(const way *how)
 {
-    return how->spare ? 512 : how->lends ? MOST_HIDDEN : 256;
+    return how->spare ? 512 : how->lends || how->frozen ? MOST_HIDDEN : 256;
 }
 
 static int vocab_of(const way *how)
@@ -52,7 +52,7 @@ static int vocab_of(const way *how)
 
 static int rows_of(const way *how)
 {
-    return how->lends ? MOST_ROWS : 1000;
+    return how->lends || how->frozen ? MOST_ROWS : 1000; /* with a frozen head, more than a chunk of rows */
 }
 
 /* The inputs and outputs on the device, in bf16, for the rows of the whole batch. */
@@ -88,8 +88,13 @@ static batch make_batch(const way *how)
     return b;
 }
 
+static void check_that_it_is_in_parts(const flp_plan *plan)
+{
+    assert_non_null(strstr(flp_plan_describe(plan), "grad_hidden product: in 3 parts of"));
+}
+
 /* Runs the forward, then the backward with the forward's lse. */
-static void run_both(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
+static void run_both(const way *how, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
 {
     flp_linear_logp_backward_args args = *given;
     CUdeviceptr workspace, outputs;
@@ -97,6 +102,8 @@ static void run_both(const flp_linear_logp_backward_problem *problem, const flp_
     flp_plan *plan;
 
     assert_succeeds(flp_linear_logp_backward_plan_create(flp_device_test.context, problem, &plan));
+    if (how->frozen)
+        check_that_it_is_in_parts(plan);
     args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, args.rows);
     assert_succeeds(flp_gpu_allocate(gpu, args.workspace_bytes, &workspace));
     assert_succeeds(flp_gpu_allocate(gpu, (size_t)(2 * args.rows) * sizeof(float), &outputs));
@@ -152,6 +159,13 @@ static void run_loss(const way *how, const flp_linear_logp_backward_problem *pro
     args.loss = flp_gpu_pointer(output);
     if (how->lends)
         check_that_it_lends(how, &loss);
+    if (how->frozen) {
+        flp_plan *plan;
+
+        assert_succeeds(flp_linear_cross_entropy_plan_create(flp_device_test.context, &loss, &plan));
+        check_that_it_is_in_parts(plan);
+        flp_plan_destroy(plan);
+    }
     assert_succeeds(flp_linear_cross_entropy(flp_device_test.context, &loss, &args));
 }
 
@@ -186,7 +200,7 @@ static void run(const batch *b, const way *how, int first, int rows, uint16_t *g
     if (how->loss)
         run_loss(how, &problem, &args);
     else if (how->with_forward)
-        run_both(&problem, &args);
+        run_both(how, &problem, &args);
     else
         assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
     assert_succeeds(flp_gpu_synchronize(gpu));

@@ -93,7 +93,7 @@ function TestLegality.test_each_rule_of_the_hopper_product_refuses()
     { { wg = 128, bv = 192, cluster = 1, a_transposed = true, b_transposed = true, in_step = true, adds = true, targets = "in_rows" }, "c = 1", "keep in step" },
     { { wg = 128, bv = 192, cluster = 1, a_transposed = true, b_transposed = true, in_step = true, ragged = true, targets = "in_rows" }, "c = 1", "within 16" },
     { { wg = 128, bv = 128, filter = true }, "wg = 128", "a filter" },
-    { { bv = 64 }, "bv = 64", "with 64 rows" },
+    { { bv = 64 }, "bv = 64", "with 64 rows" }, { { bm = 64, bv = 64, b_transposed = true, targets = "in_rows" }, "bv = 64", "for grad_hidden" },
     { { parts = true, out = "bf16" }, "parts", "sums in f32" }, { { parts = true, out = "f32", adds = true }, "parts", "overwrite" },
     { { parts = true, out = "f32", in_step = true }, "parts", "steps of the whole inner size" },
     { { filter = true, in_step = true }, "in_step", "a filter" },

@@ -3,6 +3,8 @@ package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.pa
 local lu = require "luaunit"
 local fusedlogp = require "gen.fusedlogp"
 local emit = require "gen.emit"
+local model = require "gen.model"
+local problem = require "gen.problem"
 local support = require "tests.gen.support"
 local tuning = require "gen.tuning"
 local variant = require "gen.variant"
@@ -257,6 +259,17 @@ function TestTuning.test_the_model_follows_the_device()
   lu.assertTrue(default_time { multiprocessors = 66 } > 1.8 * default_time { multiprocessors = 132 })
   lu.assertTrue(default_time { clock_hz = 1e9 } > 1.5 * default_time { clock_hz = 1.98e9 })
   lu.assertEquals(default_time {}, default_time { multiprocessors = 0, memory = 0 })
+end
+
+-- Its parts are further tiles: of few rows, whose tiles leave most multiprocessors idle, a product takes less time; of many, about as much.
+function TestTuning.test_the_model_knows_the_parts_of_a_frozen_heads_product()
+  local spec, facts = variant.parse("matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.parts.sm_90a"), model.known {}
+  spec.role = "hidden_product"
+  local function seconds(n, hint)
+    return model.seconds(problem.parse(("linear_cross_entropy:bf16:n%d:d2048:v131072:gh_bf16:saved_exp:direct%s"):format(n, hint)), spec, nil, facts)
+  end
+  lu.assertTrue(seconds(256, ":parts4") < 0.5 * seconds(256, ""))
+  lu.assertAlmostEquals(seconds(8192, ":parts4") / seconds(8192, ""), 1, 0.1)
 end
 
 function TestTuning.test_an_identity_says_what_a_record_must_agree_with()

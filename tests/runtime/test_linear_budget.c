@@ -282,8 +282,46 @@ static void chunks_of_rows_fill_the_multiprocessors(void **state)
         assert_int_equal(wanted[i].parts, flp_vocab_chunks_parts(&problem, &losses.chunks));
         assert_int_equal(wanted[i].part_columns, losses.chunks.part_columns);
         assert_int_equal(wanted[i].part_columns, forward.chunks.part_columns);
-        assert_in_range(linear_work_bytes(&losses, 8192), 1, 420 << 20);
+        assert_in_range(linear_work_bytes(&losses, 8192), 1, 430 << 20);
     }
+}
+
+/* With a budget, too, as long as it has room for the sums of the parts of 512 rows: around those numbers of rows that just fit at once. */
+static void parts_do_not_depend_on_the_rows(void **state)
+{
+    static const struct {
+        int64_t hidden, vocab, budget, part_columns;
+    } of[] = { { 2048, 131072, 256 << 20, 32768 }, { 4096, 128256, INT64_C(2100) << 20, 64128 }, { 4096, 128256, 0, 64128 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+        for (int64_t rows = 64; rows <= 10240; rows += 64) {
+            flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(rows, of[i].hidden, of[i].vocab, FLP_NONE));
+            flp_linear_work work;
+
+            problem.memory_budget = of[i].budget;
+            work = linear_work_with_losses(&problem);
+            assert_int_equal(of[i].part_columns, work.chunks.part_columns);
+        }
+}
+
+/* The bounds of fusedlogp.h, but for small vocabularies. */
+static void grad_hidden_alone_takes_as_much_memory_as_is_said(void **state)
+{
+    static const int64_t rows[] = { 64, 1024, 8192, 65536 }, hidden[] = { 128, 768, 1536, 2304, 4096, 5632, 8192 };
+    static const int64_t vocab[] = { 32000, 32768, 50304, 65536, 131072, 256000, 393216 };
+
+    (void)state;
+    for (size_t n = 0; n < sizeof(rows) / sizeof(*rows); n++)
+        for (size_t d = 0; d < sizeof(hidden) / sizeof(*hidden); d++)
+            for (size_t v = 0; v < sizeof(vocab) / sizeof(*vocab); v++) {
+                const flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(rows[n], hidden[d], vocab[v], FLP_NONE));
+                const flp_linear_work losses = linear_work_with_losses(&problem), forward = linear_work_of(&problem, 1);
+                const int64_t elements = rows[n] * hidden[d], most = elements * 2 + (130 << 20) > 430 << 20 ? elements * 2 + (130 << 20) : 430 << 20;
+
+                assert_in_range(linear_work_bytes(&losses, rows[n]), 1, most);
+                assert_in_range(linear_work_bytes(&forward, rows[n]), 1, most + elements * 4);
+            }
 }
 
 /* Behind a forward: its chunks of rows leave grad_hidden's products in fp32 where these were, whatever their upstream gradient. */
@@ -310,7 +348,7 @@ static void grad_hidden_alone_behind_a_forward_is_the_forwards_product(void **st
     assert_int_equal(1024, work.chunks.row_chunk);
     assert_int_equal(64128, work.chunks.part_columns);
     assert_true(work.chunks.in_forward && !work.chunks.narrow);
-    problem.memory_budget = INT64_C(2200) << 20; /* all at a time */
+    problem.memory_budget = INT64_C(2400) << 20; /* all at a time */
     work = linear_work_of(&problem, 1);
     assert_true(work.chunks.direct && !work.chunks.in_forward);
     problem.memory_budget = 0;
@@ -569,6 +607,8 @@ int main(void)
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
         cmocka_unit_test(grad_hidden_alone_takes_rows_in_chunks),
         cmocka_unit_test(chunks_of_rows_fill_the_multiprocessors),
+        cmocka_unit_test(parts_do_not_depend_on_the_rows),
+        cmocka_unit_test(grad_hidden_alone_takes_as_much_memory_as_is_said),
         cmocka_unit_test(grad_hidden_alone_behind_a_forward_is_the_forwards_product),
         cmocka_unit_test(chunks_of_rows_stay_within_the_budget),
         cmocka_unit_test(no_workspace_is_larger_than_the_budget),

@@ -36,7 +36,7 @@ static int64_t *width_of(flp_backward_chunks *chunks, const width *which)
 
 /* 1: the problem has such a width, and it may be changed. A width of the vocabulary's chunks may not where one chunk is the whole vocabulary: with chunks of
  * rows, with `direct`, and where all exponentials are saved. Nor may that of saved exponentials in grad_weight, which are as many as it has room for. The rows
- * of a chunk may where grad_hidden is the only gradient: each row's sum is over the whole vocabulary at once, whatever the chunk. */
+ * of a chunk may where grad_hidden is the only gradient: each row's sum is the same, whatever the chunk. */
 static int has_width(const flp_linear_work *work, const flp_backward_chunks *chunks, const width *which)
 {
     flp_backward_chunks copy = *chunks;

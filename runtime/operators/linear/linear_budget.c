@@ -143,7 +143,8 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
     return chunks_behind(work, work->chunks.saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, wide, borrowed_rows);
 }
 
-/* How full the waves of a product in parts, of `rows` rows with the whole weight, are on the multiprocessors of an H100 or H200, in thousandths. */
+/* How full the waves of a product in parts, of `rows` rows with the whole weight, are on the multiprocessors of an H100 or H200, in thousandths. KEEP IN STEP:
+ * waves of tiles (gen/select/linear_logp_backward.lua), which chooses the tiles of a few rows itself. */
 static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns, int64_t parts)
 {
     const int64_t tiles = parts * flp_int64_divide_up(rows, PRODUCT_TILE_ROWS) * flp_int64_divide_up(hidden, tile_columns);
@@ -218,8 +219,8 @@ static int64_t choose_parts(const flp_linear_work *work)
     return best;
 }
 
-/* One chunk that is the whole vocabulary, with chunks of row_chunk rows (0: of all rows), and in so many parts. Without losses, the upstream gradients of a chunk
- * of rows are not known when the forward has processed it, so chunks of rows then mean in_forward. */
+/* One chunk that is the whole vocabulary, with chunks of row_chunk rows (0: of all rows), and in so many parts. Without losses, the upstream gradients of a
+ * chunk of rows are not known when the forward has processed it, so chunks of rows then mean in_forward. */
 static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk, int64_t parts)
 {
     const int64_t all = all_tiles(work);
@@ -463,11 +464,13 @@ static int has_few_tiles(const flp_linear_work *work, const flp_backward_chunks 
 static flp_backward_chunks within_budget(const flp_linear_work *work)
 {
     const flp_backward_chunks lent = lending(work, 1), usual = by_default(work);
-    flp_backward_chunks all = whole(work, 0, choose_parts(work)), own;
+    const int64_t parts = choose_parts(work);
+    const flp_backward_chunks least = whole(work, LEAST_ROW_CHUNK, parts);
+    flp_backward_chunks all = whole(work, 0, parts), own;
 
     if (has_few_tiles(work, &usual) && fits(work, &usual))
         return usual;
-    if (!fits(work, &all))
+    if (!fits(work, &all) && !fits(work, &least)) /* else chunks of rows come in parts, as fewer and more rows do */
         all = whole(work, 0, 1);
     if (fits(work, &all))
         return with_hidden_first(work, &all);
@@ -516,7 +519,7 @@ static int64_t choose_row_chunk(const flp_linear_work *work, int64_t parts)
 }
 
 /* The same without a budget, only where grad_hidden is the only gradient. It does not depend on the problem's rows. A row's bits do not depend on its chunk,
- * because its sum is over the whole vocabulary at once. */
+ * because no part of its sum does. */
 static int64_t default_row_chunk(const flp_linear_work *work, int64_t parts)
 {
     const int64_t rows = usual_row_chunk(work, parts);

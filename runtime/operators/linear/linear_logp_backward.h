@@ -46,7 +46,7 @@ static inline void *flp_backward_at(const flp_backward_execution *run, flp_linea
     return flp_workspace_at(run->call.workspace, part);
 }
 
-/* 1: grad_hidden is one product, of the whole vocabulary's saved exponentials or derivatives, without sums. */
+/* 1: grad_hidden is one product, of the whole vocabulary's saved exponentials or derivatives, without sums over chunks. */
 static inline int flp_backward_is_direct(const flp_backward_execution *run)
 {
     return run->call.plan->hidden_product && run->chunks->direct;

@@ -164,7 +164,7 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
 }
 
 /* sums += dlogit . weight. All that this reads was complete before grad_weight's product began. With a direct product, grad_hidden = dlogit . weight of the
- * whole vocabulary, which overwrites the packed rows that grad_weight's product has read. */
+ * whole vocabulary, which overwrites the packed rows that grad_weight's product has read. With parts, each part's sums are stored for flp_backward_sum_parts. */
 static flp_status add_to_sums(const flp_backward_execution *run, const flp_dlogit_chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;

@@ -23,8 +23,8 @@ enum {
  * added up chunk by chunk. A plan chooses them once (operators/linear/linear_budget.h). */
 typedef struct {
     int saves_exp; /* 1: the forward leaves saved exponentials */
-    /* 1: grad_hidden is one product of the whole vocabulary's saved exponentials or derivatives, in its own dtype and without sums. The product is written to
-     * grad_hidden as packed rows, which then move by way of dlogit's memory to their places. */
+    /* 1: grad_hidden is one product of the whole vocabulary's saved exponentials or derivatives, without sums over chunks, and in its own dtype. The product, or
+     * what adds its parts (part_columns), is written to grad_hidden as packed rows, which then move by way of dlogit's memory to their places. */
     int direct;
     /* 1, only with a forward whose backward computes grad_hidden alone: the forward computes grad_hidden's product, in fp32. The product of each chunk of rows
      * replaces these rows. A row's upstream gradient is not known yet, but it is only a factor, which the backward applies. */
@@ -171,7 +171,7 @@ static inline int flp_vocab_chunks_all_saved(const flp_linear_logp_backward_prob
 /* The size of the vocabulary, rounded up to whole tiles. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
 
-/* 1: with a first chunk of this many columns, of saved exponentials or of derivatives, grad_hidden is one product without sums (`direct`). */
+/* 1: with a first chunk of this many columns, of saved exponentials or of derivatives, grad_hidden is one product without sums over chunks (`direct`). */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns);
 
 /* The number of parts of grad_hidden's product. */
