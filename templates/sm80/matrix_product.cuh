@@ -33,9 +33,9 @@ template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductS
     }
     // Of the last part, which may be shorter, steps past the end are copied as zeros.
     __device__ __forceinline__ int steps() const { return ceil_div(Config::in_parts ? params.part_inner : inner, Config::block_inner); }
-    template <class Walk> __device__ __forceinline__ auto tiles(const Walk &walk, int) const {
+    template <class Walk> __device__ __forceinline__ auto tiles(const Walk &walk, int first_column) const {
         if constexpr (Config::in_parts) return PartTiles<Config, Walk>(walk, params);
-        else return UnitTiles<Config, Walk>(walk, 0);
+        else return TileKernel<Config, MatrixProductShared<Config>>::tiles(walk, first_column);
     }
 
     __device__ __forceinline__ void begin(int) {}

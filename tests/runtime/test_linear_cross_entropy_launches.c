@@ -172,8 +172,8 @@ static void assert_start(char kind, int workers, int tiles, started actual)
     assert_int_equal(tiles, actual.tiles);
 }
 
-/* Of an H200's 66 clusters grad_hidden's 512 tiles leave 16 idle; grad_weight's 528 but for those 16 leave as many, 32 blocks. At 16384 rows 1024 tiles leave 32
- * idle, for less than one of grad_weight's. */
+/* Of an H200's 66 clusters grad_hidden's 512 tiles leave 16 idle; grad_weight's 528 but for those 16 leave as many, 32 blocks. At 16384 rows 1024 tiles
+ * leave 32 idle, for less than one of grad_weight's. */
 static void who_is_idle_begins_with_the_next_launch(void **state)
 {
     const started *chunk = second_chunk(8192);
@@ -353,6 +353,27 @@ static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
     }
 }
 
+/* In bf16 the parts' sum is grad_hidden itself, which then moves to its rows; in fp32 it is what is written to them. Neither packs rows again. */
+static void a_frozen_heads_parts_are_added_once(void **state)
+{
+    static const flp_dtype dtypes[] = { FLP_BF16, FLP_F32 };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = 40000 },
+                                                                    .grad_hidden = dtypes[i] } };
+        args.grad_weight = args.grad_bias = NULL;
+        operator_call_make_plan();
+        assert_contains(flp_plan_describe(plan), "grad_hidden product: in 2 parts of 20032 vocabulary entries\n");
+        args.rows = ROWS;
+        fake_driver.launches = 0;
+        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+        assert_int_equal(dtypes[i] == FLP_BF16 ? 2 : 1, operator_call_launches_of("flp_linear_logp_backward_gather_")); /* packs; stages */
+        assert_int_equal(1, operator_call_launches_of("flp_matrix_product_"));
+        assert_int_equal(2, operator_call_launches_of("flp_linear_logp_backward_finish_")); /* adds the parts; writes to the rows */
+    }
+}
+
 /* Each product of few rows has maps of its own. The addresses are made up, so that they are the same in each run. */
 static void a_step_of_few_rows_encodes_its_maps_once(void **state)
 {
@@ -386,6 +407,7 @@ int main(void)
         TEST(clusters_of_long_products_keep_in_step),
         TEST(who_is_idle_begins_with_the_next_launch),
         TEST(rows_in_chunks_share_what_can_be_done_at_once),
+        TEST(a_frozen_heads_parts_are_added_once),
         TEST(a_step_of_few_rows_encodes_its_maps_once),
     };
 

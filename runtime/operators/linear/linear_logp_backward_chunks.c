@@ -29,6 +29,13 @@ static flp_status run_hidden_before_weight(const flp_backward_execution *run, co
     return status == FLP_OK ? flp_backward_run_weight_products(&scaled, part) : status;
 }
 
+/* 1: behind the saved exponentials the rows are packed again, and grad_hidden's sums set to 0. A product in parts adds to no sums, and nothing follows it; but
+ * a backward that takes what its forward left must clear the forward's mark. */
+static int gathers_behind(const flp_backward_execution *run)
+{
+    return run->rows.rows > 0 && !flp_backward_is_direct(run) && (run->chunks->part_columns == 0 || run->takes);
+}
+
 /* The first chunk, whose exponentials the forward has saved. grad_weight's product reads the rows times their factors, which replace the packed rows; for what
  * follows, the rows are packed again. */
 static flp_status run_saved_exp(const flp_backward_execution *run)
@@ -50,7 +57,7 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
     status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, FLP_STEP_SCALE_ROWS, 0) : FLP_OK;
     if (status == FLP_OK)
         status = flp_backward_run_weight_products(run, &part);
-    if (status == FLP_OK && run->rows.rows > 0 && !flp_backward_is_direct(run))
+    if (status == FLP_OK && gathers_behind(run))
         status = flp_backward_gather_rows(run, FLP_STEP_UNSCALE_ROWS, 1);
     return status == FLP_OK ? flp_backward_run_hidden_product(run, &part) : status;
 }
