@@ -13,8 +13,9 @@ OLD is a tree in which the records are sound, for example of `git worktree add O
   --new TREE      the other tree (default: the one that the programs were built of)
   --records DIR   the records (default: this script's folder)
   --programs DIR  where fusedlogp and fusedlogp-gen are (default: build)
-  --but OPERATOR  kernels of this operator may differ; may be given several times. Only for a kernel that no tuning touches and that takes less than
-                  half a percent of the time, because a tuning compares whole operations, and such a kernel is the same in all that it compares
+  --but OPERATOR  kernels of this operator may differ, be added or be left out; may be given several times. Only for a kernel that no tuning touches and
+                  that takes less than half a percent of the time, because a tuning compares whole operations, and such a kernel is the same in all that
+                  it compares
   --dry-run       say what would be done, and write nothing
 
 Exit status: 0 no record is stale any more, 1 some have to be tuned again, 2 usage, 3 a program failed.
@@ -29,8 +30,8 @@ import subprocess
 import sys
 import tempfile
 
-# What has to be as it was, apart from the templates.
-IDENTITY = {"arch": "architecture", "numerics": "arithmetic", "selection": "kernels without a tuning"}
+# What a record names the templates' kernels by.
+IDENTITY = "numerics", "templates", "selection"
 
 
 # Sections of an ELF file; the flag of those that hold instructions (elf.h).
@@ -89,6 +90,11 @@ class Tree:
             raise Failed(f"{path}: {len(found['faults'])} files are no records")
         return {record["name"]: record for record in found["stale"]}
 
+    def selection(self, record):
+        """The variants that a plan takes without a record."""
+        self.environment["FUSEDLOGP_RECORDS_DIR"] = str(self.work / "none")
+        return self.run("fusedlogp-gen", "--arch", record["arch"], "--problem", record["problem"], "--list").split()
+
     def machine_code(self, record, text):
         """variant -> manifest and instructions, of the kernels that a plan takes with the record and without. text: as it is sound in this tree."""
         folder = self.work / "records"
@@ -112,23 +118,41 @@ class Tree:
 
 
 def renewed(text, record):
-    return text.replace(f"\ntemplates: {record['templates']}\n", f"\ntemplates: {record['now']['templates']}\n")
+    for key in IDENTITY:
+        text = text.replace(f"\n{key}: {record[key]}\n", f"\n{key}: {record['now'][key]}\n")
+    return text
+
+
+def without(but, names):
+    """The variants, or the kernels' parts of numerics, that are not of an operator in `but`."""
+    return [name for name in names if name.split(".")[0] not in but]
+
+
+def changes(old, new, record, but):
+    """What has to be as it was, apart from the templates and the operators in `but`, and is not."""
+    now = record["now"]
+    if now["arch"] != record["arch"]:
+        yield "architecture"
+    if without(but, now["numerics"].split(";")) != without(but, record["numerics"].split(";")):
+        yield "arithmetic"
+    if now["selection"] != record["selection"] and without(but, new.selection(record)) != without(but, old.selection(record)):
+        yield "kernels without a tuning"
 
 
 def why_not(old, new, record, text, but):
     """Why a record cannot be carried over; None: it can."""
-    changed = [word for key, word in IDENTITY.items() if record["now"][key] != record[key]]
+    changed = list(changes(old, new, record, but))
     if changed:
         return f"other {' and '.join(changed)}"
-    if record["now"]["templates"] == record["templates"]:
+    if all(record["now"][key] == record[key] for key in IDENTITY):
         return record["stale"]
     build = new.nvrtc_build()
     if build != record["nvrtc"]:
         return f"measured with NVRTC {record['nvrtc']}, and here is {build or 'none'}"
     before, after = old.machine_code(record, text), new.machine_code(record, renewed(text, record))
-    differing = [variant for variant in before if before[variant] != after.get(variant) and variant.split(".")[0] not in but]
-    if before.keys() != after.keys():
+    if set(without(but, before)) != set(without(but, after)):
         return "other kernels"
+    differing = [variant for variant in without(but, before) if before[variant] != after[variant]]
     return f"other machine code of {', '.join(differing)}" if differing else None
 
 

@@ -85,15 +85,15 @@ local rows = {
     grid = "one block that places the rows; any number that compute factors", each = "rows in turn",
   },
   { name = "linear_logp_backward_gather",
-    params = backward, struct = "BackwardGatherParams", templates = vectors, threads = 256, revision = 1, waits = true,
+    params = backward, struct = "BackwardGatherParams", templates = tile_config.join(vectors, { "late_wait" }), threads = 256, revision = 1, waits = true,
     config = function(spec) return { { "using", "element", cxx.types[spec.dtype] } } end,
     computes = "packed[i, D] = factor[i] hidden[row[i], D], zeros behind the last valid row; and zeroed sums", grid = "any number of blocks",
     each = "vectors of 16 bytes in turn",
   },
   { name = "linear_logp_backward_target_order",
     params = backward, struct = "TargetOrderParams", templates = { "simt", "dependent_launch" }, threads = 256, revision = 1, waits = true,
-    computes = "the valid rows in the order of their targets, those of one target in their own", grid = "8 threads for each row",
-    each = "a warp counts for its four rows those that come before",
+    computes = "the valid rows in the order of their targets, those of one target in their own", grid = "a block for each 8 rows",
+    each = "counts for the block's rows those that come before, among every 256th row", shared = { { 256 // 32 * 8 * 4, "what each warp has counted" } },
   },
   { name = "linear_logp_backward_filter",
     params = backward, struct = "BackwardFilterParams", templates = { "simt", "tally", "dependent_launch" }, threads = 1024, revision = 1, waits = true,
@@ -112,7 +112,7 @@ local rows = {
     shared = { { 256 * 4, "part: the warps' sums" } },
   },
   { name = "linear_logp_backward_finish",
-    params = backward, struct = "BackwardFinishParams", templates = vectors, threads = 256, revision = 1, waits = true,
+    params = backward, struct = "BackwardFinishParams", templates = tile_config.join(vectors, { "late_wait" }), threads = 256, revision = 1, waits = true,
     -- dtype: of the sums, fp32 if it is left out; weight: the weight's dtype, if the sums lack the targets' contributions; parts: they are those of a product
     -- in parts, and the rows stay packed.
     check = function(spec)

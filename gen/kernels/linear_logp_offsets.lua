@@ -1,5 +1,4 @@
--- The offsets of linear_logp_save_exp's rows on sm_90a, where few rows make a launch of their own worth while: linear_logp's mainloop with a tile of the
--- columns that decide on the offsets.
+-- The offsets of linear_logp_save_exp's rows on sm_90a: linear_logp's mainloop with a tile of the columns that decide on the offsets.
 local budget = require "gen.budget"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"

@@ -9,7 +9,9 @@ local function loss_text(spec, read_template)
   return '#line 1 "loss"\n' .. assert(token_loss.cuda(spec.loss, read_template))
 end
 
-kernel.templates = { "types", "params/token_loss", "target", "token_loss_row", "simt", "class_weights", "dependent_launch", { emit = loss_text }, "token_loss" }
+kernel.templates = {
+  "types", "params/token_loss", "target", "token_loss_row", "simt", "class_weights", "dependent_launch", "late_wait", { emit = loss_text }, "token_loss",
+}
 kernel.parameters = { { "TokenLossParams", "params" } }
 
 function kernel.derive() return budget.of_threads(1024, 8 * 1024) end

@@ -44,9 +44,8 @@ linear_logp.portable_tiles = {
   { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
 }
 
--- linear_logp_save_exp finds its rows' offsets by a launch of its own tile, which with few rows is one block that computes while all others wait. Up to so many
--- rows a kernel with the columns that decide on them takes its place: bench/results/NOTES.md. With more rows both take less than 0.5 % of a step.
-local most_rows_with_offsets_apart = 2048
+-- A kernel for the columns that decide on the offsets of saved exponentials. linear_logp_save_exp could find them by a launch of its own tile, but with few
+-- rows that is one block which computes while all others wait. With 4096 rows a step still takes 0.3 to 0.6 % less like this: bench/results/NOTES.md.
 local offsets_tile = { bm = 64, bv = 64, cluster = 1, stages = 8 }
 
 -- The number of big splits of the vocabulary: the number of multiprocessors of an H100 or H200, and of an A100. Other GPUs use the same numbers, so that a row
@@ -124,8 +123,7 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
   local spec = base_spec(p, tile)
   spec.group = tile.wg and linear_logp.turn_group(p, tile)
   spec.bv, spec.s, spec.arch = f32 and f32_columns or turns and turn_width(p) or 256, hopper_splits, arch_name
-  local apart = p.saved_exp and p.n <= most_rows_with_offsets_apart
-  return select.of(p, "sm_90a", apart and { spec, offsets_spec(p, arch_name), others_for(p, arch_name) } or { spec, others_for(p, arch_name) })
+  return select.of(p, "sm_90a", p.saved_exp and { spec, offsets_spec(p, arch_name), others_for(p, arch_name) } or { spec, others_for(p, arch_name) })
 end)
 
 linear_logp.portable = select.portable(function(p, arch_name)

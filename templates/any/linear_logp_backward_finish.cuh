@@ -32,12 +32,10 @@ __device__ __forceinline__ void add_parts(const BackwardFinishParams &params, co
     }
 }
 
-template <class Config> __device__ __forceinline__ void linear_logp_backward_finish(const BackwardFinishParams &params) {
+template <class Config> __device__ __forceinline__ void finish_rows(const BackwardFinishParams &params) {
     using Sum = typename Config::sum_element;
     using Out = typename Config::out_element;
     constexpr int elements = vector_elements<Out>;
-    wait_for_previous_kernel();
-    allow_next_kernel();
     if (params.mark && blockIdx.x == 0 && threadIdx.x == 0) *params.mark = 0;
     if (!Config::in_parts && params.count && *params.count == params.rows) return;
     int rows = Config::in_parts ? min(*params.count, params.packed_rows) : params.rows;
@@ -67,4 +65,10 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fin
             store_anywhere(narrow<Out>(values), out + d, valid);
         }
     }
+}
+
+template <class Config> __device__ __forceinline__ void linear_logp_backward_finish(const BackwardFinishParams &params) {
+    enter_kernel(params.pdl_wait_last);
+    finish_rows<Config>(params);
+    leave_kernel(params.pdl_wait_last);
 }

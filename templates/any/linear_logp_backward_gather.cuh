@@ -9,13 +9,11 @@ template <class T> __device__ __forceinline__ Vector multiply(const Vector &vect
     return narrow<T>(values);
 }
 
-template <class Config> __device__ __forceinline__ void linear_logp_backward_gather(const BackwardGatherParams &params) {
+template <class Config> __device__ __forceinline__ void gather_rows(const BackwardGatherParams &params) {
     using element = typename Config::element;
     constexpr int elements = vector_elements<element>;
     auto hidden = (const element *)params.hidden;
     auto packed = (element *)params.packed;
-    wait_for_previous_kernel();
-    allow_next_kernel();
     if (params.mark && blockIdx.x == 0 && threadIdx.x == 0) *params.mark = 0;
     if (params.skips_whole && *params.count == params.rows) return;
     int count = *params.count, whole_blocks = (count + (FLP_BACKWARD_ROW_BLOCK - 1)) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK;
@@ -35,4 +33,10 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_gat
 #pragma unroll 1
         for (int d = 4 * threadIdx.x; d < params.hidden_size; d += 4 * Config::threads) store_anywhere(Vector{{0, 0, 0, 0}}, sums + d, params.hidden_size - d);
     }
+}
+
+template <class Config> __device__ __forceinline__ void linear_logp_backward_gather(const BackwardGatherParams &params) {
+    enter_kernel(params.pdl_wait_last);
+    gather_rows<Config>(params);
+    leave_kernel(params.pdl_wait_last);
 }

@@ -92,12 +92,32 @@ template <class Config> struct TokenLosses {
         return scaled(weight, result.loss);
     }
 
+    // It depends on all rows of the call, and so is computed once for all chunks.
+    __device__ __forceinline__ double shared_factor() const {
+        if (params.first_packed > 0) return *params.sum_factor;
+        double factor = reduction_factor();
+        if (params.sum_factor && threadIdx.x == 0) *params.sum_factor = factor;
+        return factor;
+    }
+
+    // Rows from begin to end, among which are all of this launch's chunk. begin is such that a row has the same thread in every launch.
+    struct Range {
+        int begin, end;
+    };
+    __device__ __forceinline__ Range range() const {
+        if (params.first_packed == 0) return {0, params.rows};
+        int count = *params.row_count;
+        if (count == 0) return {0, 0};
+        return {params.row[0] / Config::threads * Config::threads, params.row[count - 1] + 1};
+    }
+
     __device__ __forceinline__ void run() const {
-        double factor = reduction_factor(), sum = 0;
+        double factor = shared_factor(), sum = 0;
         float class_mean = 1;
         if constexpr (TokenLoss::uses_uniform) class_mean = (float)mean_class_weight();
+        Range rows = range();
 #pragma unroll 1
-        for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
+        for (int i = rows.begin + threadIdx.x; i < rows.end; i += Config::threads) {
             if (!is_here(i)) continue;
             float value = loss(i, factor, class_mean);
             if (params.reduces) sum += counted(factor, value);
@@ -113,7 +133,7 @@ template <class Config> __device__ __forceinline__ void token_loss(const TokenLo
     extern __shared__ __align__(16) u8 dynamic_shared[];
     auto &shared = *(double(*)[Config::threads])dynamic_shared;
     static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/token_loss.lua disagrees");
-    wait_for_previous_kernel();
-    allow_next_kernel();
+    enter_kernel(params.pdl_wait_last);
     TokenLosses<Config>{params, shared}.run();
+    leave_kernel(params.pdl_wait_last);
 }

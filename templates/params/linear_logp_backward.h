@@ -49,9 +49,9 @@ typedef struct BackwardRowsParams {
 
 enum { FLP_MEETINGS = 2 }; /* counters: one of grad_weight's product, one of grad_hidden's */
 
-enum { FLP_TARGET_ORDER_ROW_THREADS = 8 };
+enum { FLP_TARGET_ORDER_ROWS = 8 }; /* of a block */
 
-/* Sorts the valid rows by target: FLP_TARGET_ORDER_ROW_THREADS threads for each row. */
+/* Sorts the valid rows by target: ceil(rows / FLP_TARGET_ORDER_ROWS) blocks. */
 typedef struct TargetOrderParams {
     const flp_row_target *targets;
     const i32 *row, *row_count; /* as flp_backward_rows_params' row and count */
@@ -69,8 +69,8 @@ typedef struct BackwardGatherParams {
     i32 rows, hidden_size;
     const float *row_factor; /* [rows]: multiplies each packed row; NULL: 1 */
     i32 skips_whole;         /* 1: the kernel does nothing where all rows are valid */
-    i32 unused;
-    u64 *mark; /* the forward's, which an earlier kernel has checked: set to 0, so that a second backward does not find it. NULL: there is none */
+    i32 pdl_wait_last;       /* as flp_backward_finish_params' */
+    u64 *mark;               /* the forward's, which an earlier kernel has checked: set to 0, so that a second backward does not find it. NULL: there is none */
 } flp_backward_gather_params;
 
 /* The derivatives of the loss by the logits of a chunk of the vocabulary. Arguments on sm_90a: the tensor maps of hidden, weight and out, then this struct; on
@@ -140,7 +140,8 @@ typedef struct BackwardFinishParams {
     /* For variants with parts, of a product in parts: the sums are [parts][part_rows][sums_stride], and the parts are added in their order. The rows stay
      * packed: out is [packed_rows][out_stride], packed_index and rows are not read, and count is the number of valid ones. */
     i64 part_rows;
-    i32 parts, unused;
+    i32 parts;
+    i32 pdl_wait_last; /* 1: runs beside the previous kernel, which neither writes what this one reads nor uses what it writes (late_wait.cuh) */
 } flp_backward_finish_params;
 
 FLP_PARAMS_BYTES(flp_backward_rows_params, 272);

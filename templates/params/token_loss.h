@@ -24,11 +24,15 @@ typedef struct TokenLossParams {
     i32 reduces, divides;    /* reduces 1: sum or mean; divides 1: mean */
     const i32 *packed_index; /* [rows]: a row's index among the valid rows; -1: not a valid row */
     /* The launch computes the valid rows from first_packed to first_packed + packed_rows and, with first_packed 0, also the rows that are not valid. Of all
-     * other rows it reads only what the mean's divisor needs. */
+     * other rows the launch with first_packed 0 reads only what the mean's divisor needs. */
     i32 first_packed, packed_rows;
-    i32 adds;    /* 1: the sum is added to *loss */
-    i32 ignores; /* 1: rows whose target is ignore_index are ignored; 0: no row is */
+    const i32 *row, *row_count; /* of the launch's valid rows: their indices, in increasing order, and how many there are */
+    double *sum_factor;         /* the factor of the sum of losses: the launch with first_packed 0 writes it, the others read it. NULL: there are no others */
+    i32 adds;                   /* 1: the sum is added to *loss */
+    i32 ignores;                /* 1: rows whose target is ignore_index are ignored; 0: no row is */
+    i32 pdl_wait_last;          /* 1: runs beside the previous kernel, which neither writes what this one reads nor uses what it writes (late_wait.cuh) */
+    i32 unused;
 } flp_token_loss_params;
 
-FLP_PARAMS_BYTES(flp_token_loss_params, 256);
+FLP_PARAMS_BYTES(flp_token_loss_params, 288);
 #endif

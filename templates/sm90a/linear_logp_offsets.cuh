@@ -1,6 +1,6 @@
-// The first launch of linear_logp_save_exp's forward, for few rows: the rows' offsets and the cleared overflow flags (saved_exp_statistics.cuh).
+// The first launch of linear_logp_save_exp's forward: the rows' offsets and the cleared overflow flags (saved_exp_statistics.cuh).
 //
-// The offsets come from the vocabulary's first columns, and linear_logp_save_exp itself computes them from a whole tile. With few rows that is one block, which
+// The offsets come from the vocabulary's first columns, and linear_logp_save_exp itself would compute them from a whole tile: with few rows one block, which
 // multiplies a tile while all other multiprocessors wait. This kernel multiplies those columns alone, for 64 rows a block: the same offsets, bit by bit, in a
 // third of the time. Overflow flags are cleared by blocks of 64 rows, which are at least as many as those of any tile.
 // Config: those of statistics_kernel and saved_exp_statistics

@@ -18,12 +18,12 @@ fusedlogp info --json >info.json
 build_here=$(json_value info.json nvrtc.build 2>/dev/null) || skip_all "no NVRTC"
 carry_over() { python3 "$tree/records/carry_over.py" --programs "$build" --records records "$@"; }
 
-# changed NAME FILE SED: a tree whose template FILE is changed.
+# changed NAME FILE SED: a tree whose FILE of templates or of the generator is changed.
 changed() {
     mkdir "$1" && cp -R "$tree/gen" "$tree/templates" "$1" || exit 1
     chmod -R u+w "$1"
-    sed "$3" "$1/templates/$2" >"$1/sed.out" && ! cmp -s "$1/sed.out" "$1/templates/$2" || { echo "nothing to change in $2" >&2; exit 1; }
-    cp "$1/sed.out" "$1/templates/$2"
+    sed "$3" "$1/$2" >"$1/sed.out" && ! cmp -s "$1/sed.out" "$1/$2" || { echo "nothing to change in $2" >&2; exit 1; }
+    cp "$1/sed.out" "$1/$2"
 }
 # in_tree TREE COMMAND...: with the generator and templates of TREE.
 in_tree() {
@@ -44,8 +44,9 @@ prepare() {
     done
 }
 
-changed same parts/types.cuh 's/^constexpr float ln_2 = /constexpr float unused = 3;\n&/; s/sizes up to 2^31 - 1/&, and no more/'
-changed other parts/logits_row.cuh 's/fmaf(rest, log2_e, /fmaf(rest, 2 * log2_e, /'
+changed same templates/parts/types.cuh 's/^constexpr float ln_2 = /constexpr float unused = 3;\n&/; s/sizes up to 2^31 - 1/&, and no more/'
+changed other templates/parts/logits_row.cuh 's/fmaf(rest, log2_e, /fmaf(rest, 2 * log2_e, /'
+changed fewer gen/select/logits_logp.lua 's/{ role = "combine", .*w = 8 },$//; s/specs\[3\]/specs[2]/'
 
 prepare
 check_equal "there are records" 2 "$(find records -name '*.record' | wc -l)"
@@ -73,6 +74,18 @@ carry_over "$tree" --new other --but token_loss --dry-run >out.txt
 check_equal "... nor if another kernel may differ" 1 $?
 carry_over "$tree" --new other --but logits_logp --but logits_logp_cluster --but logits_logp_combine --dry-run >out.txt
 check_equal "... but if these kernels may" 0 $?
+carry_over "$tree" --new fewer --dry-run >out.txt
+check_equal "nor are other kernels" 1 $?
+check_equal "... which is said" 2 "$(grep -c 'to be tuned again: other arithmetic and kernels without a tuning: ' out.txt)"
+carry_over "$tree" --new fewer --but logits_logp_cluster --dry-run >out.txt
+check_equal "... nor if another may be left out" 1 $?
+carry_over "$tree" --new fewer --but logits_logp_combine >out.txt
+check_equal "... but if this one may" 0 $?
+check_runs "... with which the records are sound there" in_tree fewer fusedlogp records lint --quiet records
+carry_over fewer --new "$tree" --but logits_logp_combine >out.txt
+check_equal "... and a kernel may be added" 0 $?
+check_equal "... which makes them what they were" "$(cat before/* | sort)" "$(cat records/* | sort)"
+prepare
 carry_over same --new other >out.txt
 check_equal "nor is what was stale before" 1 $?
 check_match "... which is said" 'to be tuned again: it is stale in the old tree, too: ' out.txt

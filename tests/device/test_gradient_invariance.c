@@ -90,7 +90,7 @@ static batch make_batch(const way *how)
 
 static void check_that_it_is_in_parts(const flp_plan *plan)
 {
-    assert_non_null(strstr(flp_plan_describe(plan), "grad_hidden product: in 3 parts of"));
+    assert_non_null(strstr(flp_plan_describe(plan), "grad_hidden product: in 4 parts of"));
 }
 
 /* Runs the forward, then the backward with the forward's lse. */

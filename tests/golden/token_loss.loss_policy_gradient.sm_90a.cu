@@ -21,6 +21,7 @@ struct Config {
 #line 1 "templates/parts/simt.cuh"
 #line 1 "templates/parts/class_weights.cuh"
 #line 1 "templates/sm90/dependent_launch.cuh"
+#line 1 "templates/parts/late_wait.cuh"
 #line 1 "loss"
 // The token loss policy_gradient and its derivatives.
 struct TokenLoss {

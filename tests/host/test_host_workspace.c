@@ -128,7 +128,7 @@ static void a_part_that_is_read_behind_its_life_is_named(void **state)
         { FLP_PART_PARTIAL, FLP_STEP_TILES, "no part lives at \"combine\"", "\"partial\" lives from \"tiles\" to \"tiles\"" },
         { FLP_PART_SUMS, FLP_STEP_GATHER, "no part lives at \"grad_hidden product\"",
           "\"sums\" lives from \"gathering for the forward\" to \"gathering for the forward\"" },
-        { FLP_PART_G_LOGP, FLP_STEP_LOSSES, "no part lives at \"derivatives of rows\"", "\"g_logp\" lives from \"losses\" to \"losses\"" },
+        { FLP_PART_G_LOGP, FLP_STEP_LOSSES, "no part lives at \"derivatives of rows\"", "\"g_logp\" lives from \"tiles that overflowed\" to \"losses\"" },
         { FLP_PART_TARGET_ORDER, FLP_STEP_ORDER_TARGETS, "no part lives at \"grad_weight product behind grad_hidden's\"",
           "\"target order\" lives from \"order of targets\"" },
         { FLP_PART_PACKED_INDEX, FLP_STEP_WEIGHT, "no part lives at \"grad_hidden\"", "\"packed index\" lives from \"index of valid rows\"" },

@@ -9,6 +9,7 @@
 #include "operators/linear/linear_logp_backward_chunk.h"
 #include "params/linear_logp_backward.h"
 #include "params/matrix_product.h"
+#include "params/token_loss.h"
 
 enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
 
@@ -364,7 +365,7 @@ static void a_frozen_heads_parts_are_added_once(void **state)
                                                                     .grad_hidden = dtypes[i] } };
         args.grad_weight = args.grad_bias = NULL;
         operator_call_make_plan();
-        assert_contains(flp_plan_describe(plan), "grad_hidden product: in 2 parts of 20032 vocabulary entries\n");
+        assert_contains(flp_plan_describe(plan), "grad_hidden product: in 3 parts of 13376 vocabulary entries\n");
         args.rows = ROWS;
         fake_driver.launches = 0;
         assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
@@ -372,6 +373,57 @@ static void a_frozen_heads_parts_are_added_once(void **state)
         assert_int_equal(1, operator_call_launches_of("flp_matrix_product_"));
         assert_int_equal(2, operator_call_launches_of("flp_linear_logp_backward_finish_")); /* adds the parts; writes to the rows */
     }
+}
+
+/* The launches of a frozen head in chunks of rows: tiles, the sum of a product's parts, losses, derivatives of rows, the product (t, s, l, d, h), and which of
+ * them begin beside the launch before: those that wait at their end. */
+static void note_beside(const fake_launch *launch)
+{
+    started *to = &starts[start_count];
+
+    if (strstr(launch->kernel, "save_exp"))
+        *to = (started){ ((const flp_linear_logp_params *)launch->parameters[3])->phase == FLP_SAVE_EXP_AGAIN ? 'a' : 't', 0, 0, 0 };
+    else if (strstr(launch->kernel, "backward_finish") && strstr(launch->kernel, "parts"))
+        *to = (started){ 's', 0, 0, ((const flp_backward_finish_params *)launch->parameters[0])->pdl_wait_last };
+    else if (strstr(launch->kernel, "token_loss"))
+        *to = (started){ 'l', 0, 0, ((const flp_token_loss_params *)launch->parameters[0])->pdl_wait_last };
+    else if (strstr(launch->kernel, "matrix_product"))
+        *to = (started){ 'h', 0, 0, ((const flp_matrix_product_params *)launch->parameters[3])->pdl_wait_in_epilogue == FLP_PDL_WAIT_LAST };
+    else if (strstr(launch->kernel, "combine"))
+        *to = (started){ 'c', 0, 0, 0 };
+    else
+        return;
+    if (start_count < 127)
+        start_count++;
+}
+
+/* Each chunk's grad_hidden is completed beside the end of the next chunk's tiles; its losses are computed beside the tiles that overflowed; its product begins
+ * beside the derivatives of rows. */
+static void a_frozen_heads_small_launches_run_beside_others(void **state)
+{
+    static const char wanted[] = "t c a l h  t s c a l h  t s c a l h s";
+    int at = 0;
+
+    (void)state;
+    problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = 3000, .hidden = 2048, .vocab = 131072 },
+                                                                .grad_hidden = FLP_BF16 } };
+    args.grad_weight = args.grad_bias = NULL;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "rows: 1024 at a time\n");
+    args.rows = 3000;
+    fake_driver.on_launch = note_beside;
+    start_count = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    fake_driver.on_launch = NULL;
+    for (const char *kind = wanted; *kind; kind++) {
+        if (*kind == ' ')
+            continue;
+        assert_in_range(at, 0, start_count - 1);
+        assert_int_equal(*kind, starts[at].kind);
+        assert_int_equal(*kind == 'l' || *kind == 'h' || (*kind == 's' && at < start_count - 1), starts[at].wait);
+        at++;
+    }
+    assert_int_equal(at, start_count);
 }
 
 /* Each product of few rows has maps of its own. The addresses are made up, so that they are the same in each run. */
@@ -408,6 +460,7 @@ int main(void)
         TEST(who_is_idle_begins_with_the_next_launch),
         TEST(rows_in_chunks_share_what_can_be_done_at_once),
         TEST(a_frozen_heads_parts_are_added_once),
+        TEST(a_frozen_heads_small_launches_run_beside_others),
         TEST(a_step_of_few_rows_encodes_its_maps_once),
     };
 

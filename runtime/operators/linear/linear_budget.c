@@ -32,8 +32,9 @@ enum {
     PRODUCT_TILE_ROWS = 128,             /* of grad_hidden's product */
     WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half */
     NARROW_TILE_PERCENT = 98,            /* a narrow tile's speed, of a wide one's */
-    LEAST_PART_COLUMNS = 16384,          /* of a part of grad_hidden's product */
-    PART_COST = 800,                     /* columns of the vocabulary: what writing and adding a part's sums costs */
+    LEAST_VOCAB_IN_PARTS = 32768,        /* with a smaller vocabulary, parts of grad_hidden's product cost many rows more than they gain few */
+    LEAST_PART_COLUMNS = 13312,          /* of a part */
+    PART_COST = 500,                     /* columns of the vocabulary: what a part's sums cost, which are mostly added beside the next tiles */
     FEW_ROWS = 256,                      /* whose tiles the parts of grad_hidden's product are to be enough for */
     ROW_CHUNK_COST = 24,                 /* rows: what reading the weight once more and the launches of a chunk of rows cost */
     MULTIPROCESSORS = 132,               /* of an H100 or H200 */
@@ -211,7 +212,7 @@ static int64_t choose_parts(const flp_linear_work *work)
     const int64_t most = flp_int64_smaller(MULTIPROCESSORS / row_of_tiles, work->forward->vocab / LEAST_PART_COLUMNS);
     int64_t best = 1;
 
-    if (!work->chunks.saves_exp || !flp_vocab_chunks_hidden_alone(work->backward))
+    if (!work->chunks.saves_exp || !flp_vocab_chunks_hidden_alone(work->backward) || work->forward->vocab < LEAST_VOCAB_IN_PARTS)
         return 1;
     for (int64_t parts = 2; parts <= most; parts++)
         if (worth_of_parts(work, parts) > worth_of_parts(work, best))

@@ -71,37 +71,61 @@ static void begin(const flp_plan *common, const flp_cross_entropy_call *call, co
 
 /* ---- the forward, of the valid rows alone ---- */
 
-typedef flp_status forward_launch(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                  const flp_workspace *workspace);
-
-static flp_status launch_forward(const execution *run, const flp_packed_rows *rows, forward_launch *launch)
+static int saves_exp(const execution *run)
 {
-    const flp_linear_cross_entropy_args *args = run->args;
-    flp_linear_logp_args forward = { .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream };
-    const flp_linear_logp_launch_more more = {
-        .class_weights = args->class_weights,
+    return run->plan->backward.work.chunks.saves_exp;
+}
+
+static flp_linear_logp_args forward_args(const execution *run)
+{
+    flp_linear_logp_args forward = { .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = run->args->stream };
+
+    memcpy(&forward, run->args, FLP_LINEAR_INPUT_BYTES);
+    return forward;
+}
+
+static flp_linear_logp_launch_more forward_more(const execution *run, const flp_packed_rows *rows)
+{
+    return (flp_linear_logp_launch_more){
+        .class_weights = run->args->class_weights,
         .logit_sum = inside(run, FLP_PART_LOGIT_SUM),
         .rows = rows,
-        .saved_exp = run->plan->backward.work.chunks.saves_exp ? &run->saved_exp : NULL,
+        .saved_exp = saves_exp(run) ? &run->saved_exp : NULL,
         .blanks_others = rows->first == 0,
     };
-
-    memcpy(&forward, args, FLP_LINEAR_INPUT_BYTES);
-    return launch(&run->plan->forward.common, &forward, &more, run->workspace);
 }
 
 /* What is done once for all rows, before their chunks. */
 static flp_status prepare(const execution *run)
 {
     const flp_packed_rows all = flp_packed_rows_all(&run->packed);
+    const flp_linear_logp_args forward = forward_args(run);
+    const flp_linear_logp_launch_more more = forward_more(run, &all);
     flp_status status = flp_linear_logp_backward_launch_rows(&run->packed);
 
-    return status == FLP_OK && run->plan->backward.work.chunks.saves_exp ? launch_forward(run, &all, flp_linear_logp_launch_offsets) : status;
+    return status == FLP_OK && saves_exp(run) ? flp_linear_logp_launch_offsets(&run->plan->forward.common, &forward, &more, run->workspace) : status;
+}
+
+/* grad_hidden of the chunk before, whose products are done, is completed beside the end of this chunk's tiles: these leave more and more multiprocessors idle
+ * then. before: that chunk's first row; -1: this chunk is the first. */
+static flp_status launch_forward(const execution *run, const flp_packed_rows *rows, int64_t before)
+{
+    const flp_linear_logp_args args = forward_args(run);
+    const flp_linear_logp_launch_more more = forward_more(run, rows);
+    flp_linear_logp_forward forward;
+    flp_status status = flp_linear_logp_prepare_forward(&run->plan->forward.common, &args, &more, run->workspace, &forward);
+
+    if (status == FLP_OK)
+        status = flp_linear_logp_launch_tiles(&forward);
+    if (status == FLP_OK && before >= 0)
+        status = flp_linear_logp_backward_end_chunk(&run->packed, before, 1);
+    return status == FLP_OK ? flp_linear_logp_launch_combine(&forward) : status;
 }
 
 /* ---- the rows' losses ---- */
 
-static flp_status run_losses(const execution *run, const flp_packed_rows *rows)
+/* With is_beside, the launch before computes tiles that overflowed, for the products alone. */
+static flp_status run_losses(const execution *run, const flp_packed_rows *rows, int is_beside)
 {
     const flp_linear_cross_entropy_args *args = run->args;
     const flp_linear_cross_entropy_problem *problem = &run->plan->problem;
@@ -133,7 +157,11 @@ static flp_status run_losses(const execution *run, const flp_packed_rows *rows)
         .packed_index = rows->packed_index,
         .first_packed = (int32_t)rows->first,
         .packed_rows = (int32_t)rows->rows,
+        .row = rows->row,
+        .row_count = rows->count,
+        .sum_factor = rows->rows < args->rows ? &((flp_backward_counts *)flp_workspace_at(run->workspace, FLP_PART_COUNTS))->loss_factor : NULL,
         .adds = rows->first > 0,
+        .pdl_wait_last = is_beside,
     };
     void *parameters[] = { &params };
 
@@ -158,15 +186,15 @@ static flp_status run_backward(const execution *run, int64_t first)
     return flp_linear_logp_backward_launch_chunk(&run->packed, &more, first);
 }
 
-static flp_status run_chunk(const execution *run, int64_t first)
+/* before: as launch_forward's. */
+static flp_status run_chunk(const execution *run, int64_t first, int64_t before)
 {
     const flp_packed_rows rows = flp_packed_rows_chunk(&run->packed, first);
-    flp_status status = FLP_OK;
+    const int has_rows = run->args->rows > 0;
+    flp_status status = has_rows ? launch_forward(run, &rows, before) : FLP_OK;
 
-    if (run->args->rows > 0)
-        status = launch_forward(run, &rows, flp_linear_logp_launch_with);
-    if (status == FLP_OK && (run->args->rows > 0 || run->plan->problem.reduction != FLP_REDUCE_NONE))
-        status = run_losses(run, &rows);
+    if (status == FLP_OK && (has_rows || run->plan->problem.reduction != FLP_REDUCE_NONE))
+        status = run_losses(run, &rows, has_rows && saves_exp(run));
     if (status == FLP_OK && flp_vocab_chunks_have_gradients(&run->plan->problem.backward))
         status = run_backward(run, first);
     return status;
@@ -179,14 +207,17 @@ flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *c
     const int64_t rows = ((const flp_cross_entropy_call *)call)->args->rows, chunk = flp_linear_work_chunk_rows(work, rows);
     execution run;
     flp_status status;
-    int64_t first = 0;
+    int64_t first = 0, before = -1;
 
     begin(common, call, workspace, &run);
     status = rows > 0 ? prepare(&run) : FLP_OK;
     do {
-        status = status == FLP_OK ? run_chunk(&run, first) : status;
+        status = status == FLP_OK ? run_chunk(&run, first, before) : status;
+        before = first;
         first += chunk;
     } while (status == FLP_OK && first < rows);
+    if (status == FLP_OK)
+        status = flp_linear_logp_backward_end_chunk(&run.packed, before, 0);
     return status == FLP_OK ? flp_linear_logp_backward_launch_end(&run.packed) : status;
 }
 
@@ -297,7 +328,7 @@ flp_status flp_linear_cross_entropy_launch_merge(const flp_plan *common, const v
     if (status == FLP_OK && run.args->rows > 0)
         status = merge_rows(&run);
     if (status == FLP_OK && (run.args->rows > 0 || run.plan->problem.reduction != FLP_REDUCE_NONE))
-        status = run_losses(&run, &all);
+        status = run_losses(&run, &all, 0);
     if (status != FLP_OK || flp_vocab_chunks_have_gradients(&run.plan->problem.backward))
         return status == FLP_OK ? flp_linear_logp_backward_launch_merged(&run.packed, &more) : status;
     return flp_backward_mark_grad_hidden(&run.backward_args);

@@ -55,13 +55,6 @@ const flp_arguments flp_linear_logp_arguments = {
     .vocab_total_at = ASKED(vocab_total),
 };
 
-/* The parameters of a launch. maps: the tensor maps of hidden, weight and the saved exponentials. */
-typedef struct {
-    CUtensorMap maps[3];
-    flp_linear_logp_params tile;
-    flp_linear_logp_combine_params combine;
-} launch_parameters;
-
 /* The number of rows that the tile kernel processes. */
 static int64_t tile_rows(const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more)
 {
@@ -128,7 +121,7 @@ enum { WARPGROUP_ROWS = 64 }; /* a block of no more rows is bound by reading the
 /* The tensor maps of hidden, weight and, where they are not NULL, the saved exponentials, in the boxes of a kernel with this manifest. Weight's map ends at the
  * real vocabulary, so that padding reads as zeros. */
 static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_manifest *tile, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp,
-                              launch_parameters *parameters)
+                              flp_linear_logp_parameters *parameters)
 {
     const flp_linear_logp_problem *problem = &plan->problem;
     const flp_linear_logp_params *params = &parameters->tile;
@@ -155,7 +148,7 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_manife
     return status;
 }
 
-static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *parameters)
+static void use_packed_rows(const flp_packed_rows *rows, flp_linear_logp_parameters *parameters)
 {
     parameters->tile.hidden = rows->hidden;
     parameters->tile.hidden_stride = rows->stride;
@@ -169,7 +162,7 @@ static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *para
 
 /* For a chunk of rows, block_overflow begins with the entry of the row block before it, which then says whether any of the chunk's blocks overflowed. That row
  * block has been processed: if its entry is still set, the only cost is that each block looks at its own entry. */
-static void use_saved_exp(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, int64_t first, launch_parameters *parameters)
+static void use_saved_exp(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, int64_t first, flp_linear_logp_parameters *parameters)
 {
     const int block_rows = plan->tile->manifest.block_rows * plan->tile->manifest.cluster;
 
@@ -187,7 +180,7 @@ static void use_saved_exp(const flp_linear_logp_plan *plan, const flp_saved_exp 
 
 /* ---- launches ---- */
 
-static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_parameters *parameters, CUstream stream)
+static flp_status launch_tiles(const flp_plan *common, unsigned blocks, flp_linear_logp_parameters *parameters, CUstream stream)
 {
     void *with_saved_exp[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
     void *with_maps[] = { &parameters->maps[0], &parameters->maps[1], &parameters->tile };
@@ -216,8 +209,8 @@ static flp_save_exp_phase phase_of(flp_linear_step step)
     }
 }
 
-static flp_status launch_step(const flp_plan *common, const flp_workspace *workspace, unsigned blocks, flp_linear_step step, launch_parameters *parameters,
-                              CUstream stream)
+static flp_status launch_step(const flp_plan *common, const flp_workspace *workspace, unsigned blocks, flp_linear_step step,
+                              flp_linear_logp_parameters *parameters, CUstream stream)
 {
     const flp_save_exp_phase phase = phase_of(step);
     const flp_split all = parameters->tile.split;
@@ -234,7 +227,7 @@ static flp_status launch_step(const flp_plan *common, const flp_workspace *works
 
 /* The parameters of a call's launches, except for the tensor maps. */
 static void fill_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                        const flp_workspace *workspace, int32_t group, launch_parameters *parameters)
+                        const flp_workspace *workspace, int32_t group, flp_linear_logp_parameters *parameters)
 {
     fill_tile_params(plan, args, workspace, group, &parameters->tile);
     parameters->tile.rows = tile_rows(args, more);
@@ -249,7 +242,7 @@ static void fill_params(const flp_linear_logp_plan *plan, const flp_linear_logp_
 }
 
 static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                       const flp_workspace *workspace, int32_t group, launch_parameters *parameters)
+                       const flp_workspace *workspace, int32_t group, flp_linear_logp_parameters *parameters)
 {
     const flp_manifest *tile = &plan->tile->manifest;
 
@@ -263,7 +256,7 @@ static flp_status launch_offsets_apart(const flp_linear_logp_plan *plan, const f
 {
     const flp_manifest *manifest = &plan->offsets->manifest;
     const unsigned blocks = (unsigned)flp_int64_divide_up(tile_rows(args, more), manifest->block_rows);
-    launch_parameters parameters;
+    flp_linear_logp_parameters parameters;
     void *list[] = { &parameters.maps[0], &parameters.maps[1], &parameters.tile };
     flp_status status;
 
@@ -282,7 +275,7 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
-    launch_parameters parameters;
+    flp_linear_logp_parameters parameters;
     flp_status status;
 
     if (plan->offsets)
@@ -299,7 +292,7 @@ flp_status flp_linear_logp_launch_blocks(const flp_plan *common, const flp_linea
     const flp_manifest *tile = &plan->tile->manifest;
     const int64_t row_groups = flp_int64_divide_up(tile_rows(args, more), (int64_t)tile->block_rows * tile->cluster);
     const int64_t of_block = more->saved_exp->block_columns, columns = flp_int64_smaller(end * of_block, plan->problem.vocab) - begin * of_block;
-    launch_parameters parameters;
+    flp_linear_logp_parameters parameters;
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
     if (of_block % tile->block_columns != 0)
@@ -309,25 +302,47 @@ flp_status flp_linear_logp_launch_blocks(const flp_plan *common, const flp_linea
     return status == FLP_OK ? launch_step(common, workspace, shape.tile_blocks, step, &parameters, args->stream) : status;
 }
 
-flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                       const flp_workspace *workspace)
+flp_status flp_linear_logp_prepare_forward(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                           const flp_workspace *workspace, flp_linear_logp_forward *forward)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
-    const unsigned combine_blocks = flp_linear_logp_plan_shape(plan, args->rows).combine_blocks;
-    launch_parameters parameters;
-    void *combine_parameters[] = { &parameters.combine };
-    flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
+
+    forward->plan = common;
+    forward->workspace = workspace;
+    forward->stream = args->stream;
+    forward->tile_blocks = shape.tile_blocks;
+    forward->combine_blocks = flp_linear_logp_plan_shape(plan, args->rows).combine_blocks;
+    forward->saves_exp = more->saved_exp != NULL;
+    return fill(plan, args, more, workspace, shape.group, &forward->parameters);
+}
+
+flp_status flp_linear_logp_launch_tiles(flp_linear_logp_forward *forward)
+{
+    return launch_step(forward->plan, forward->workspace, forward->tile_blocks, FLP_STEP_TILES, &forward->parameters, forward->stream);
+}
+
+flp_status flp_linear_logp_launch_combine(flp_linear_logp_forward *forward)
+{
+    void *parameters[] = { &forward->parameters.combine };
+    flp_status status;
+
+    flp_workspace_begin_step(forward->workspace, FLP_STEP_COMBINE);
+    status = flp_call_launch(flp_linear_logp_plan_of(forward->plan)->combine, forward->combine_blocks, forward->stream, parameters);
+    if (status != FLP_OK || !forward->saves_exp)
+        return status;
+    return launch_step(forward->plan, forward->workspace, forward->tile_blocks, FLP_STEP_TILES_AGAIN, &forward->parameters, forward->stream);
+}
+
+flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                       const flp_workspace *workspace)
+{
+    flp_linear_logp_forward forward;
+    flp_status status = flp_linear_logp_prepare_forward(common, args, more, workspace, &forward);
 
     if (status == FLP_OK)
-        status = launch_step(common, workspace, shape.tile_blocks, FLP_STEP_TILES, &parameters, args->stream);
-    if (status == FLP_OK) {
-        flp_workspace_begin_step(workspace, FLP_STEP_COMBINE);
-        status = flp_call_launch(plan->combine, combine_blocks, args->stream, combine_parameters);
-    }
-    if (status == FLP_OK && more->saved_exp)
-        status = launch_step(common, workspace, shape.tile_blocks, FLP_STEP_TILES_AGAIN, &parameters, args->stream);
-    return status;
+        status = flp_linear_logp_launch_tiles(&forward);
+    return status == FLP_OK ? flp_linear_logp_launch_combine(&forward) : status;
 }
 
 /* The tile kernel reads the shard's entries as targets. An empty shard has no tiles. */
@@ -336,7 +351,7 @@ static flp_status launch_shard_tiles(const flp_plan *common, const flp_linear_lo
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, args->rows);
-    launch_parameters parameters;
+    flp_linear_logp_parameters parameters;
     flp_status status;
 
     if (plan->problem.vocab == 0)

@@ -5,6 +5,7 @@
 #include "operators/linear/packed_rows.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "operators/linear/linear_workspace.h"
+#include "params/linear_logp.h"
 
 extern const flp_arguments flp_linear_logp_arguments;
 extern const flp_argument flp_linear_logp_argument_inputs[];
@@ -27,6 +28,23 @@ typedef struct {
     int blanks_others;              /* 1: rows that are not valid get lse, entropy and logit_sum 0. With chunks of rows, 1 only for the first chunk */
 } flp_linear_logp_launch_more;
 
+/* The parameters of a launch. maps: the tensor maps of hidden, weight and the saved exponentials. */
+typedef struct {
+    CUtensorMap maps[3];
+    flp_linear_logp_params tile;
+    flp_linear_logp_combine_params combine;
+} flp_linear_logp_parameters;
+
+/* A forward whose launches are prepared. */
+typedef struct {
+    const flp_plan *plan;
+    const flp_workspace *workspace;
+    CUstream stream;
+    unsigned tile_blocks, combine_blocks;
+    int saves_exp;
+    flp_linear_logp_parameters parameters;
+} flp_linear_logp_forward;
+
 /* The first launch with saved exponentials: computes the offsets of all packed rows of the call. workspace: the call's. */
 flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                           const flp_workspace *workspace);
@@ -34,7 +52,14 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear
  * which block 0 would be; no block before `begin` is written. */
 flp_status flp_linear_logp_launch_blocks(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                          const flp_workspace *workspace, flp_linear_step step, int64_t begin, int64_t end);
-/* The forward of more's packed rows, or of all rows. args: the call's. */
+/* The forward of more's packed rows, or of all rows, launch by launch, so that others can come between them. args: the call's. */
+flp_status flp_linear_logp_prepare_forward(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                           const flp_workspace *workspace, flp_linear_logp_forward *forward);
+/* Then the tile kernel. */
+flp_status flp_linear_logp_launch_tiles(flp_linear_logp_forward *forward);
+/* Then the combine and, with saved exponentials, the tiles that overflowed. */
+flp_status flp_linear_logp_launch_combine(flp_linear_logp_forward *forward);
+/* All of these. */
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);
 /* A shard's forward, which writes args->partials for all rows. Of more, only class_weights is read. */

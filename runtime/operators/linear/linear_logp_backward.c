@@ -24,8 +24,8 @@ static flp_backward_execution begin(const flp_packed_call *call, const flp_packe
     return run;
 }
 
-/* All launches after the valid rows are known. flp_backward_differentiate_rows comes first, because it checks whether the workspace is that of this backward's
- * forward. With saved exponentials, the rows are gathered later, times the factors that it computes. */
+/* All launches after the valid rows are known, but for end_chunk's. flp_backward_differentiate_rows comes first, because it checks whether the workspace is that
+ * of this backward's forward. With saved exponentials, the rows are gathered later, times the factors that it computes. */
 static flp_status launch_rest(const flp_backward_execution *run)
 {
     const flp_linear_logp_backward_plan *plan = run->call.plan;
@@ -37,10 +37,22 @@ static flp_status launch_rest(const flp_backward_execution *run)
         status = flp_backward_order_targets(run);
     if (status == FLP_OK && plan->other_shards && run->rows.rows > 0)
         status = flp_backward_clear_other_shards(run);
-    if (status == FLP_OK)
-        status = flp_backward_run_chunks(run);
-    if (status == FLP_OK && plan->finish && run->rows.rows > 0 && !flp_backward_is_direct(run) && !flp_backward_finishes_first(run))
-        status = flp_backward_finish_grad_hidden(run);
+    return status == FLP_OK ? flp_backward_run_chunks(run) : status;
+}
+
+/* grad_hidden of the chunk of rows, from its products. */
+static flp_status end_chunk(const flp_backward_execution *run, int is_beside)
+{
+    const int has_parts = run->chunks->part_columns > 0 && !run->chunks->in_forward; /* in_forward: the forward has added them */
+    const int finishes = run->call.plan->finish && !flp_backward_is_direct(run) && !flp_backward_finishes_first(run);
+    flp_status status = FLP_OK;
+
+    if (run->rows.rows == 0)
+        return FLP_OK;
+    if (has_parts)
+        status = flp_backward_sum_parts(run, run->row_factor, is_beside);
+    if (status == FLP_OK && finishes)
+        status = flp_backward_finish_grad_hidden(run, is_beside ? FLP_STEP_CHUNK_BEFORE : FLP_STEP_FINISH, is_beside && !has_parts);
     return status;
 }
 
@@ -73,6 +85,14 @@ flp_status flp_linear_logp_backward_launch_chunk(const flp_packed_call *call, co
     return status == FLP_OK ? launch_rest(&run) : status;
 }
 
+flp_status flp_linear_logp_backward_end_chunk(const flp_packed_call *call, int64_t first, int is_beside)
+{
+    const flp_packed_rows rows = flp_packed_rows_chunk(call, first);
+    const flp_backward_execution run = begin(call, &rows);
+
+    return end_chunk(&run, is_beside);
+}
+
 flp_status flp_linear_logp_backward_launch_end(const flp_packed_call *call)
 {
     const flp_packed_rows all = flp_packed_rows_all(call);
@@ -90,6 +110,8 @@ flp_status flp_linear_logp_backward_launch_merged(const flp_packed_call *call, c
     run.more = more;
     run.gathers = 1;
     status = launch_rest(&run);
+    if (status == FLP_OK)
+        status = end_chunk(&run, 0);
     return status == FLP_OK ? launch_end(&run) : status;
 }
 
@@ -124,21 +146,39 @@ static flp_status launch_product(const flp_packed_call *call, const flp_packed_r
     return flp_backward_run_in_forward(&run);
 }
 
-/* The forward in chunks of rows, each followed by its product of grad_hidden. */
+/* Where that product has parts: adds these. */
+static flp_status sum_forwards_parts(const flp_packed_call *call, int64_t first, int is_beside)
+{
+    const flp_packed_rows rows = flp_packed_rows_chunk(call, first);
+    flp_backward_execution run = begin(call, &rows);
+
+    run.inverse_factor = NULL;
+    return run.chunks->part_columns > 0 ? flp_backward_sum_parts(&run, NULL, is_beside) : FLP_OK;
+}
+
+/* The forward in chunks of rows, each followed by its product of grad_hidden, whose parts are added beside the end of the next chunk's tiles. */
 static flp_status launch_forward_chunks(const flp_packed_call *call, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp)
 {
     const int64_t chunk = flp_linear_work_chunk_rows(&call->plan->work, args->rows);
     flp_status status = FLP_OK;
+    int64_t first = 0;
 
-    for (int64_t first = 0; status == FLP_OK && first < args->rows; first += chunk) {
+    for (; status == FLP_OK && first < args->rows; first += chunk) {
         const flp_packed_rows rows = flp_packed_rows_chunk(call, first);
         const flp_linear_logp_launch_more more = { .rows = &rows, .saved_exp = saved_exp, .blanks_others = first == 0 };
+        flp_linear_logp_forward forward;
 
-        status = flp_linear_logp_launch_with(&call->plan->forward.common, args, &more, call->workspace);
+        status = flp_linear_logp_prepare_forward(&call->plan->forward.common, args, &more, call->workspace, &forward);
+        if (status == FLP_OK)
+            status = flp_linear_logp_launch_tiles(&forward);
+        if (status == FLP_OK && first > 0)
+            status = sum_forwards_parts(call, first - chunk, 1);
+        if (status == FLP_OK)
+            status = flp_linear_logp_launch_combine(&forward);
         if (status == FLP_OK)
             status = launch_product(call, &rows);
     }
-    return status;
+    return status == FLP_OK ? sum_forwards_parts(call, first - chunk, 0) : status;
 }
 
 /* The forward of a plan with_forward. */
@@ -193,6 +233,8 @@ static flp_status launch(const flp_plan *plan, const void *args, const flp_works
         status = flp_packed_rows_index(&call);
     if (status == FLP_OK)
         status = launch_rest(&run);
+    if (status == FLP_OK)
+        status = end_chunk(&run, 0);
     return status == FLP_OK ? launch_end(&run) : status;
 }
 

@@ -14,13 +14,17 @@ typedef struct {
     const flp_plan *forward; /* linear_logp's plan, which computes saved exponentials again; NULL: none are */
 } flp_backward_launch_more;
 
-/* The next four functions are the backward in parts, with the forward between them, all in the call's workspace.
+/* The next five functions are the backward in parts, with the forward between them, all in the call's workspace.
  * First: finds and packs the valid rows. Of call->args, rows, hidden, target, ignore_index, grad_hidden and stream are read. rows > 0. */
 flp_status flp_linear_logp_backward_launch_rows(const flp_packed_call *call);
 /* Where the forward has to store the saved exponentials of each chunk of rows. */
 flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call);
-/* Then, for each chunk of rows from packed row `first` on, after its forward: the gradients. In a call without rows, this is all of the backward. */
+/* Then, for each chunk of rows from packed row `first` on, after its forward: the gradients but for what flp_linear_logp_backward_end_chunk adds. In a call
+ * without rows, this is all of the backward. */
 flp_status flp_linear_logp_backward_launch_chunk(const flp_packed_call *call, const flp_backward_launch_more *more, int64_t first);
+/* Then grad_hidden of that chunk of rows. Either follows at once, or, with is_beside, behind the tiles of the next chunk's forward, beside whose end it runs.
+ * rows > 0. */
+flp_status flp_linear_logp_backward_end_chunk(const flp_packed_call *call, int64_t first, int is_beside);
 /* After the last chunk of rows. */
 flp_status flp_linear_logp_backward_launch_end(const flp_packed_call *call);
 /* The whole backward of a shard, after flp_packed_rows_index. args have lse, logp and entropy of the merged rows. rows >= 0. */
@@ -86,19 +90,27 @@ static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_exe
 
 /* Packs hidden's valid rows; step: one of those that gather rows. with_sums: sets grad_hidden's sums to 0, too. */
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
-/* Packs the rows times their factors, which grad_weight's product with saved exponentials reads. step, with_sums: as above. */
-flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
+/* Packs the rows times their factors, which grad_weight's product with saved exponentials reads. step, with_sums: as above. is_beside: 1: beside the end of the
+ * kernel before, which then must not have computed the factors, nor read packed rows. */
+flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums, int is_beside);
 /* Computes the coefficients of each row's derivatives; with saved exponentials, also its factor. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
+/* 1: the launch behind the derivatives of rows sorts the rows by target. Those that follow it may run beside it. */
+static inline int flp_backward_follow_order(const flp_backward_execution *run)
+{
+    return run->call.plan->target_order && !run->call.plan->other_shards && run->rows.rows > 0;
+}
+
 /* Sorts the rows by target, for grad_weight. */
 flp_status flp_backward_order_targets(const flp_backward_execution *run);
 /* After that: makes targets that are in other shards of the vocabulary contribute nothing. */
 flp_status flp_backward_clear_other_shards(const flp_backward_execution *run);
 /* Adds the parts of grad_hidden's product. With a direct product, the sums become packed rows of grad_hidden; else they replace flp_backward_sums. row_factor:
- * multiplies each row; NULL: 1. */
-flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor);
-/* Writes grad_hidden of the chunk's rows, from the sums; with the first chunk, also of the rows that are not valid. */
-flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
+ * multiplies each row; NULL: 1. is_beside: 1: beside the end of the kernel before, which has itself waited for the products and shares no memory with this. */
+flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor, int is_beside);
+/* Writes grad_hidden of the chunk's rows, from the sums; with the first chunk, also of the rows that are not valid. step: FINISH, or CHUNK_BEFORE behind the
+ * next chunk's tiles; is_beside: as above. */
+flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run, flp_linear_step step, int is_beside);
 /* Records the call's grad_hidden_event, where it has one. */
 flp_status flp_backward_mark_grad_hidden(const flp_linear_logp_backward_args *args);
 /* With a direct product, after the last chunk: moves grad_hidden of all rows from their packed indices to their places, by way of dlogit's memory, which is no

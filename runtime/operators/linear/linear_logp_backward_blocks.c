@@ -162,11 +162,18 @@ static flp_status move_rest(const flp_backward_execution *run, const flp_vocab_l
             .to = (char *)flp_backward_at(run, FLP_PART_DLOGIT) + (block * columns - saved) * bytes,
             .to_stride = flp_vocab_chunks_rest_stride(run->problem, run->chunks),
             .columns = flp_int64_smaller(next * columns, run->forward->vocab) - block * columns,
+            .is_beside = flp_backward_follow_order(run),
         };
 
         status = flp_packed_rows_copy(&run->call, &run->rows, &copy);
     }
     return status;
+}
+
+/* 1: the rest is not moved, but some of it computed again right behind the forward, from the packed rows. */
+static int computes_early(const flp_vocab_lending *lending)
+{
+    return lending->rest == 0 && lending->early > 0;
 }
 
 /* What of the rest is in the workspace right behind the forward. */
@@ -175,9 +182,11 @@ static flp_status fill_rest(const flp_backward_execution *run, const flp_vocab_l
     const int64_t first = run->chunks->saved_columns / run->chunks->lent_columns;
     const flp_vocab_run early = { first, first + lending->early, -1 };
 
-    if (run->rows.rows == 0 || lending->rest > 0)
-        return run->rows.rows > 0 ? move_rest(run, lending) : FLP_OK;
-    return lending->early > 0 ? compute_again(run, &early, lending->slab_rows, FLP_STEP_REST) : FLP_OK;
+    if (run->rows.rows == 0)
+        return FLP_OK;
+    if (computes_early(lending))
+        return compute_again(run, &early, lending->slab_rows, FLP_STEP_REST);
+    return lending->rest > 0 ? move_rest(run, lending) : FLP_OK;
 }
 
 /* The blocks of the rest that were not in the workspace with the others: one by one. Computing a block takes the packed rows, and grad_weight's product takes
@@ -197,7 +206,7 @@ static flp_status compute_rest(const flp_backward_execution *run, const flp_back
         if (status == FLP_OK)
             status = compute_again(run, &one.blocks, lending->slab_rows, FLP_STEP_SAVED_EXP_BLOCK);
         if (status == FLP_OK && in_place)
-            status = flp_backward_scale_rows(run, FLP_STEP_SCALE_FOR_REST, 0);
+            status = flp_backward_scale_rows(run, FLP_STEP_SCALE_FOR_REST, 0, 0);
         if (status == FLP_OK)
             status = run_blocks(in_place ? run : scaled, &one);
         is_replaced = in_place;
@@ -229,7 +238,7 @@ flp_status flp_backward_run_lent(const flp_backward_execution *run)
     flp_status status = fill_rest(run, &lending);
 
     if (status == FLP_OK && run->rows.rows > 0)
-        status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 1);
+        status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 1, flp_backward_follow_order(run) && !computes_early(&lending));
     while (status == FLP_OK) {
         status = run_blocks(&scaled, &some);
         if (status != FLP_OK || some.blocks.end == all)

@@ -171,7 +171,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const flp_dlogi
     const int has_parts = run->chunks->part_columns > 0;
     flp_matrix_product_params params = { .row_count = run->rows.count,
                                          .inner = (int32_t)part->columns,
-                                         .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : FLP_PDL_WAIT_FIRST,
+                                         .pdl_wait_in_epilogue = run->call.plan->weight_product || has_parts ? part->pdl_wait_in_epilogue : FLP_PDL_WAIT_FIRST,
                                          .row_factor = part->row_factor,
                                          .others = run->call.args->weight,
                                          .others_stride = forward->weight_stride,
@@ -280,12 +280,7 @@ flp_status flp_backward_run_weight_products(const flp_backward_execution *run, c
 
 flp_status flp_backward_run_hidden_product(const flp_backward_execution *run, const flp_dlogit_chunk *part)
 {
-    flp_status status = FLP_OK;
-
-    if (!run->call.plan->hidden_product || run->rows.rows == 0)
-        return FLP_OK;
-    status = add_to_sums(run, part);
-    return status == FLP_OK && run->chunks->part_columns > 0 ? flp_backward_sum_parts(run, part->row_factor) : status;
+    return run->call.plan->hidden_product && run->rows.rows > 0 ? add_to_sums(run, part) : FLP_OK;
 }
 
 /* Counts and clears the filter's bits. columns: those of the chunk to which the bits belong; 0 before the first chunk: only clears. */

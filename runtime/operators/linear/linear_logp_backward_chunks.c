@@ -23,7 +23,7 @@ static flp_status run_hidden_before_weight(const flp_backward_execution *run, co
 
     scaled.rows.stride = flp_vocab_chunks_row_stride(run->problem);
     scaled.rows.hidden = flp_backward_at(run, FLP_PART_SCALED_ROWS);
-    status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 0);
+    status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 0, flp_backward_follow_order(run));
     if (status == FLP_OK)
         status = flp_backward_run_hidden_product(run, part);
     return status == FLP_OK ? flp_backward_run_weight_products(&scaled, part) : status;
@@ -34,6 +34,15 @@ static flp_status run_hidden_before_weight(const flp_backward_execution *run, co
 static int gathers_behind(const flp_backward_execution *run)
 {
     return run->rows.rows > 0 && !flp_backward_is_direct(run) && (run->chunks->part_columns == 0 || run->takes);
+}
+
+/* When grad_hidden's product begins. In parts it follows the derivatives of rows, of which it reads nothing but, in a backward that takes what its forward left,
+ * the number of rows. Otherwise a direct product that comes behind grad_weight's overwrites what that reads. */
+static int hidden_wait(const flp_backward_execution *run, int hidden_first)
+{
+    if (run->chunks->part_columns > 0)
+        return run->takes ? FLP_PDL_WAIT_FIRST : FLP_PDL_WAIT_LAST;
+    return flp_backward_is_direct(run) && !hidden_first ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_FIRST;
 }
 
 /* The first chunk, whose exponentials the forward has saved. grad_weight's product reads the rows times their factors, which replace the packed rows; for what
@@ -49,12 +58,13 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
                                     .row_factor = run->row_factor,
                                     .weight_goes_second = hidden_first,
                                     .weight_head = hidden_first ? flp_backward_weight_head_start(run, &hidden, columns) : (flp_head_start){ 0, 0 },
-                                    .pdl_wait_in_epilogue = flp_backward_is_direct(run) && !hidden_first ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_FIRST };
+                                    .pdl_wait_in_epilogue = hidden_wait(run, hidden_first) };
     flp_status status;
 
     if (hidden_first)
         return run_hidden_before_weight(run, &part);
-    status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, FLP_STEP_SCALE_ROWS, 0) : FLP_OK;
+    status =
+        run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, FLP_STEP_SCALE_ROWS, 0, flp_backward_follow_order(run)) : FLP_OK;
     if (status == FLP_OK)
         status = flp_backward_run_weight_products(run, &part);
     if (status == FLP_OK && gathers_behind(run))
@@ -79,7 +89,7 @@ static flp_status finish_hidden_first(const flp_backward_execution *run, const f
     flp_status status = flp_backward_run_hidden_products(run, slab, 0, slab->columns);
 
     if (status == FLP_OK)
-        status = flp_backward_finish_grad_hidden(run);
+        status = flp_backward_finish_grad_hidden(run, FLP_STEP_FINISH, 0);
     if (status == FLP_OK)
         status = flp_backward_mark_grad_hidden(run->call.args);
     return status == FLP_OK ? flp_backward_run_weight_products(run, slab) : status;

@@ -85,7 +85,7 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
 
 flp_status flp_backward_order_targets(const flp_backward_execution *run)
 {
-    const int64_t rows = run->call.plan->target_order->manifest.threads / FLP_TARGET_ORDER_ROW_THREADS; /* of a block */
+    const unsigned blocks = (unsigned)flp_int64_divide_up(run->rows.rows, FLP_TARGET_ORDER_ROWS);
     flp_target_order_params params = {
         .targets = flp_backward_at(run, FLP_PART_TARGETS),
         .row = run->rows.row,
@@ -96,7 +96,7 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
     void *parameters[] = { &params };
 
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_ORDER_TARGETS);
-    return flp_call_launch(run->call.plan->target_order, (unsigned)flp_int64_divide_up(run->rows.rows, rows), run->call.args->stream, parameters);
+    return flp_call_launch(run->call.plan->target_order, blocks, run->call.args->stream, parameters);
 }
 
 flp_status flp_backward_clear_other_shards(const flp_backward_execution *run)
@@ -125,10 +125,14 @@ flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linea
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);
 }
 
-flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums)
+flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums, int is_beside)
 {
     const flp_packed_gather gather = {
-        .step = step, .sums = with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL, .row_factor = run->row_factor, .mark = taken_mark(run)
+        .step = step,
+        .sums = with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL,
+        .row_factor = run->row_factor,
+        .mark = taken_mark(run),
+        .is_beside = is_beside,
     };
 
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);
@@ -169,7 +173,7 @@ static flp_backward_finish_params finish_of(const flp_backward_execution *run, c
     };
 }
 
-flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
+flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run, flp_linear_step step, int is_beside)
 {
     const int in_forward = run->chunks->in_forward;
     const flp_matrix sums = flp_backward_sums(run);
@@ -177,10 +181,11 @@ flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
 
     params.mark = in_forward ? taken_mark(run) : NULL;
     params.first_packed = (int32_t)run->rows.first;
-    return launch_finish(run, FLP_STEP_FINISH, &params);
+    params.pdl_wait_last = is_beside;
+    return launch_finish(run, step, &params);
 }
 
-flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor)
+flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor, int is_beside)
 {
     const int is_direct = flp_backward_is_direct(run);
     const flp_matrix parts = flp_backward_parts(run), sums = flp_backward_sums(run);
@@ -191,7 +196,12 @@ flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float
     params.count = run->rows.count;
     params.part_rows = flp_vocab_chunks_part_rows(run->rows.rows);
     params.parts = (int32_t)flp_vocab_chunks_parts(run->problem, run->chunks);
-    return launch_rows(run, run->call.plan->sum, run->chunks->in_forward ? FLP_STEP_FORWARD_SUM : FLP_STEP_SAVED_EXP_SUM, &params);
+    params.pdl_wait_last = is_beside;
+    return launch_rows(run, run->call.plan->sum,
+                       is_beside                 ? FLP_STEP_CHUNK_BEFORE
+                       : run->chunks->in_forward ? FLP_STEP_FORWARD_SUM
+                                                 : FLP_STEP_SAVED_EXP_SUM,
+                       &params);
 }
 
 /* Moves the products of all valid rows by way of dlogit's memory. */

@@ -104,6 +104,13 @@ static flp_linear_step last_weight_step(const flp_linear_work *work, flp_linear_
     return work->chunks.hidden_first || flp_vocab_chunks_finish_first(work->backward, &work->chunks) ? FLP_STEP_WEIGHT_BEHIND : otherwise;
 }
 
+/* The first step of a part from which grad_hidden of a chunk of rows is completed behind the next chunk's tiles: it lives through the loop over chunks.
+ * `otherwise`, where no other chunk follows. */
+static flp_linear_step first_step_of_chunk(const flp_linear_work *work, flp_linear_step otherwise)
+{
+    return work->chunks.row_chunk > 0 && !work->chunks.in_forward ? FLP_STEP_OFFSETS : otherwise;
+}
+
 /* The index of the valid rows, and the packed rows. */
 static void add_rows(const layout *to)
 {
@@ -152,7 +159,7 @@ static void add_saved_exp(const layout *to)
     add(to, FLP_PART_SAVED_EXP_OFFSET, "saved exponentials' offset", to->rows * NUMBER, FLP_STEP_OFFSETS, last_save_exp_step(to->work, FLP_STEP_DIFFERENTIATE));
     add(to, FLP_PART_OVERFLOW, "overflow", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
     add(to, FLP_PART_BLOCK_OVERFLOW, "block overflow", (to->rows + 1) * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
-    add(to, FLP_PART_ROW_FACTOR, "row factor", rows_behind_forward(to) * NUMBER, FLP_STEP_DIFFERENTIATE,
+    add(to, FLP_PART_ROW_FACTOR, "row factor", rows_behind_forward(to) * NUMBER, first_step_of_chunk(to->work, FLP_STEP_DIFFERENTIATE),
         to->work->chunks.in_forward         ? FLP_STEP_FINISH
         : to->work->chunks.part_columns > 0 ? FLP_STEP_SAVED_EXP_SUM
                                             : FLP_STEP_SAVED_EXP_HIDDEN);
@@ -174,7 +181,7 @@ static void add_losses(const layout *to)
 
     for (size_t i = 0; i < sizeof(of_row) / sizeof(*of_row); i++) {
         add(to, of_row[i].part, of_row[i].name, bytes, FLP_STEP_COMBINE, FLP_STEP_DIFFERENTIATE);
-        add(to, of_row[i].derivative, of_row[i].derivative_name, bytes, FLP_STEP_LOSSES, FLP_STEP_DIFFERENTIATE);
+        add(to, of_row[i].derivative, of_row[i].derivative_name, bytes, FLP_STEP_TILES_AGAIN, FLP_STEP_DIFFERENTIATE); /* losses are computed beside these */
     }
 }
 
@@ -189,7 +196,7 @@ static void add_scaled_rows(const layout *to)
 {
     if (to->work->chunks.hidden_first || (is_lent(to->work) && has_scaled_rows(to)))
         add_wide(to, FLP_PART_SCALED_ROWS, "scaled rows", to->chunk_rows * flp_linear_work_forward_stride(to->work) * element_bytes(to->work),
-                 FLP_STEP_SCALE_ROWS, last_weight_step(to->work, FLP_STEP_SAVED_EXP_WEIGHT));
+                 FLP_STEP_ORDER_TARGETS, last_weight_step(to->work, FLP_STEP_SAVED_EXP_WEIGHT));
 }
 
 static int saves_in_dlogit(const layout *to)
@@ -220,7 +227,7 @@ static void add_dlogit(const layout *to)
 
     add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(bytes, joined_bytes(to)),
              saves_in_dlogit(to)  ? FLP_STEP_TILES
-             : chunks->saves_rest ? FLP_STEP_REST
+             : chunks->saves_rest ? FLP_STEP_ORDER_TARGETS
              : is_lent(to->work)  ? FLP_STEP_SAVED_EXP_BLOCK
                                   : FLP_STEP_GRAD_LOGITS,
              chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
@@ -236,7 +243,10 @@ static void add_parts(const layout *to)
 
     if (chunks->part_columns > 0)
         add_wide(to, FLP_PART_PARTS, "parts", rows * to->work->forward->hidden * NUMBER,
-                 chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_SAVED_EXP_HIDDEN, chunks->in_forward ? FLP_STEP_FORWARD_SUM : FLP_STEP_SAVED_EXP_SUM);
+                 chunks->row_chunk > 0 ? FLP_STEP_OFFSETS
+                 : chunks->in_forward  ? FLP_STEP_FORWARD_HIDDEN
+                                       : FLP_STEP_SAVED_EXP_HIDDEN,
+                 chunks->in_forward ? FLP_STEP_FORWARD_SUM : FLP_STEP_SAVED_EXP_SUM);
 }
 
 /* The sums are zeroed by the gathering that comes before the first product. */
@@ -244,7 +254,7 @@ static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
     const int64_t rows = rows_behind_forward(to);
-    const flp_linear_step zeroed = is_lent(to->work)                                 ? FLP_STEP_SCALE_ROWS
+    const flp_linear_step zeroed = is_lent(to->work)                                 ? FLP_STEP_ORDER_TARGETS
                                    : to->work->chunks.saves_exp                      ? FLP_STEP_UNSCALE_ROWS
                                    : to->work->losses && packs_for_forward(to->work) ? FLP_STEP_GATHER
                                                                                      : FLP_STEP_GATHER_AGAIN;
@@ -254,7 +264,8 @@ static void add_gradients(const layout *to)
         : packs_for_forward(to->work) ? FLP_STEP_COMBINE
                                       : FLP_STEP_DIFFERENTIATE,
         FLP_STEP_GRAD_LOGITS);
-    add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, last_weight_step(to->work, FLP_STEP_FINISH));
+    add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), first_step_of_chunk(to->work, FLP_STEP_DIFFERENTIATE),
+        last_weight_step(to->work, FLP_STEP_FINISH));
     if (backward->grad_weight != FLP_NONE)
         add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS,
             last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND));
@@ -265,7 +276,7 @@ static void add_gradients(const layout *to)
     add_scaled_rows(to);
     add_parts(to);
     if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct && !to->work->chunks.in_forward)
-        add_wide(to, FLP_PART_SUMS, "sums", rows * to->work->forward->hidden * NUMBER, zeroed, FLP_STEP_FINISH);
+        add_wide(to, FLP_PART_SUMS, "sums", rows * to->work->forward->hidden * NUMBER, first_step_of_chunk(to->work, zeroed), FLP_STEP_FINISH);
 }
 
 void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp_workspace *workspace)

@@ -12,6 +12,7 @@
     X(GATHER, "gathering for the forward")                                                                                          \
     X(OFFSETS, "saved exponentials' offsets")                                                                                       \
     X(TILES, "tiles") /* begins the loop over chunks of rows */                                                                     \
+    X(CHUNK_BEFORE, "grad_hidden of the chunk of rows before")                                                                      \
     X(COMBINE, "combine")                                                                                                           \
     X(MERGE_SUMS, "what losses take of the shards")                                                                                 \
     X(TILES_AGAIN, "tiles that overflowed")                                                                                         \
@@ -109,6 +110,7 @@ typedef struct {
     int32_t taken;                   /* with_forward: the count that the backward uses */
     uint32_t meetings[FLP_MEETINGS]; /* counters of grad_weight's product and of grad_hidden's: params/matrix_product.h */
     unsigned long long mark;         /* with_forward: identifies the forward that wrote count, row and packed index, until a backward has used them; then 0 */
+    double loss_factor;              /* of the sum of losses, from the launch of the first chunk of rows on */
 } flp_backward_counts;
 
 /* What a call has to do, as far as its workspace depends on it. */

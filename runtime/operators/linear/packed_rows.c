@@ -181,6 +181,7 @@ flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_
         .sums = gather->sums,
         .row_factor = gather->row_factor,
         .mark = gather->mark,
+        .pdl_wait_last = gather->is_beside,
     };
 
     flp_workspace_begin_step(call->workspace, gather->step);
@@ -195,6 +196,7 @@ flp_status flp_packed_rows_copy(const flp_packed_call *call, const flp_packed_ro
         .packed = copy->to,
         .packed_stride = copy->to_stride,
         .hidden_size = (int32_t)copy->columns,
+        .pdl_wait_last = copy->is_beside,
     };
 
     return launch_gather(call, rows, &params);

@@ -39,6 +39,7 @@ typedef struct {
     float *sums;              /* grad_hidden's sums, which are set to 0, too; or NULL */
     const float *row_factor;  /* multiplies each row; NULL: 1 */
     unsigned long long *mark; /* the forward's mark, which an earlier kernel has checked: is cleared; or NULL */
+    int is_beside;            /* 1: beside the end of the kernel before, which neither writes what this reads nor uses what it writes */
     void *to;                 /* NULL: packs hidden's valid rows; else copies the packed rows to it, [rows][hidden], unless all rows of the call are valid */
 } flp_packed_gather;
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather);
@@ -48,6 +49,7 @@ typedef struct {
     const void *from;
     void *to;
     int64_t columns, from_stride, to_stride; /* elements */
+    int is_beside;                           /* as flp_packed_gather's */
 } flp_packed_copy;
 flp_status flp_packed_rows_copy(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_copy *copy);
 
