@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import programs
 from support import DEVICE, EVERYTHING, ROOT
@@ -87,6 +88,29 @@ class Examples(unittest.TestCase):
         for row in rows:
             self.assertEqual({"no grad", "forward", "and backward"}, set(row.get("microseconds", row)), row)
             self.assertGreater(min(row["microseconds"].values()), 0)
+
+    def test_timelines_are_recorded_shown_and_drawn(self):
+        program = os.path.join(ROOT, "bench", "timeline.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path, drawing = os.path.join(folder, "timeline.json"), os.path.join(folder, "timeline.svg")
+            if DEVICE == "cpu":
+                kernels = [{"name": name, "begin": begin, "end": end} for name, begin, end in (("flp_a_b", 0, 5.5), ("void c<1>", 4, 9), ("flp_d", 9, 70))]
+                with open(path, "w") as file:
+                    json.dump({"steps": [{"step": "loss:8:64:500", "kernels": kernels}]}, file)
+            else:
+                self.run_program(program, "loss:8:64:500", "--json", path)
+            text = self.run_program(program, "--read", path, "--svg", drawing)
+            with open(path) as file:
+                kernels = json.load(file)["steps"][0]["kernels"]
+            with open(drawing) as file:
+                bars = xml.etree.ElementTree.fromstring(file.read()).findall(".//{*}rect/{*}title")
+            part = self.run_program(program, "--read", path, "loss:8:64:500", "--window", "0,%g" % kernels[0]["end"])
+            wrong = programs.run(program, "--read", path, "pair:8:64:500")
+        self.assertGreater(len(kernels), 2)
+        self.assertEqual(sorted(kernel["begin"] for kernel in kernels), [kernel["begin"] for kernel in kernels])
+        self.assertTrue(text.startswith("loss:8:64:500: ") and len(text.splitlines()) == 1 + len(kernels) == 1 + len(bars), text)
+        self.assertIn(len(part.splitlines()), range(2, 1 + len(kernels)))
+        self.assertEqual((1, True), (wrong.returncode, "has no pair:8:64:500, but loss:8:64:500" in wrong.stderr), wrong.stderr)
 
     def test_peers_are_measured_or_said_to_be_missing(self):
         with tempfile.TemporaryDirectory() as folder:
