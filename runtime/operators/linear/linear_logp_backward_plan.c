@@ -294,29 +294,9 @@ static void describe_chunks(flp_text *text, const flp_linear_logp_backward_probl
     flp_text_append(text, "\n");
 }
 
-static void describe(const flp_plan *common, flp_text *text)
+/* The kernels of the gradients, without which a plan has none of these. */
+static void describe_gradient_kernels(flp_text *text, const flp_linear_logp_backward_plan *plan)
 {
-    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
-    const flp_linear_logp_backward_problem *problem = &plan->problem;
-    const flp_backward_chunks *chunks = &plan->work.chunks;
-    const flp_vocab_lending none = { .first = -1 };
-    const flp_vocab_lending lending = chunks->lent_columns > 0 ? flp_vocab_chunks_lending(problem, chunks, problem->forward.rows) : none;
-    const int64_t with_rest = chunks->saves_rest ? problem->forward.vocab : flp_int64_smaller(chunks->saved_columns, problem->forward.vocab);
-    const int64_t rest_again = lending.rest > 0 ? 0 : with_rest - flp_int64_smaller(chunks->saved_columns, problem->forward.vocab);
-    const int64_t again = lending.again * chunks->lent_columns + rest_again, saved = with_rest - again;
-    const int64_t computed = problem->forward.vocab - saved;
-    const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
-
-    if (problem->with_forward)
-        flp_linear_logp_operator.describe(&plan->forward.common, text);
-    describe_optional(text, "shard's targets", plan->shard_targets);
-    flp_describe_kernel(text, "rows", &plan->rows->manifest);
-    flp_describe_kernel(text, "gather", &plan->gather->manifest);
-    if (flp_vocab_chunks_keep_packed(problem, chunks))
-        flp_text_append(text, "valid rows: packed in %" PRId64 " bytes\n",
-                        problem->forward.rows * flp_linear_work_packed_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
-    if (!flp_vocab_chunks_have_gradients(problem))
-        return;
     describe_optional(text, "logit gradients", plan->grad_logits);
     describe_optional(text, "grad_hidden product", plan->hidden_product);
     describe_optional(text, "sum of grad_hidden's parts", plan->sum);
@@ -326,12 +306,12 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "other shards' targets", plan->other_shards);
     describe_optional(text, "grad_bias", plan->bias);
     describe_optional(text, "filter", plan->filter);
-    if (problem->grad_filter_eps > 0 && !plan->filter)
+    if (plan->problem.grad_filter_eps > 0 && !plan->filter)
         flp_text_append(text, "filter: none, blocks are passed over on the path sm_90a alone\n");
-    if (flp_vocab_chunks_all_saved(problem, chunks))
-        describe_saved_chunks(text, problem, chunks);
-    else
-        describe_chunks(text, problem, &plan->work);
+}
+
+static void describe_hidden_product(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_backward_chunks *chunks)
+{
     if (chunks->in_forward)
         flp_text_append(text, "grad_hidden product: in the forward, of %" PRId64 " rows at a time\n", chunks->row_chunk);
     if (chunks->part_columns > 0)
@@ -339,6 +319,19 @@ static void describe(const flp_plan *common, flp_text *text)
                         chunks->part_columns);
     if (chunks->hidden_first)
         flp_text_append(text, "grad_hidden product: before grad_weight's, with rows times their factors in a place of their own\n");
+}
+
+/* Which exponentials are saved, and what that spares. */
+static void describe_saved_exp(flp_text *text, const flp_linear_logp_backward_plan *plan)
+{
+    const flp_linear_logp_backward_problem *problem = &plan->problem;
+    const flp_backward_chunks *chunks = &plan->work.chunks;
+    const flp_vocab_lending none = { .first = -1 };
+    const flp_vocab_lending lending = chunks->lent_columns > 0 ? flp_vocab_chunks_lending(problem, chunks, problem->forward.rows) : none;
+    const int64_t vocab = problem->forward.vocab, first = flp_int64_smaller(chunks->saved_columns, vocab), with_rest = chunks->saves_rest ? vocab : first;
+    const int64_t again = lending.again * chunks->lent_columns + (lending.rest > 0 ? 0 : with_rest - first), saved = with_rest - again;
+    const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
+
     if (again > 0)
         flp_text_append(text, "exponentials computed again: %" PRId64 " vocabulary entries, whose rows leave no room in grad_weight\n", again);
     if (saved > 0)
@@ -352,7 +345,32 @@ static void describe(const flp_plan *common, flp_text *text)
         flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
     else
         flp_text_append(text, "flops: %.2f N V D, the logits of %" PRId64 " vocabulary entries computed anew\n",
-                        2 * (products - 1) + 2 * (double)computed / (double)problem->forward.vocab, computed);
+                        2 * (products - 1) + 2 * (double)(vocab - saved) / (double)vocab, vocab - saved);
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+    const flp_linear_logp_backward_problem *problem = &plan->problem;
+    const flp_backward_chunks *chunks = &plan->work.chunks;
+
+    if (problem->with_forward)
+        flp_linear_logp_operator.describe(&plan->forward.common, text);
+    describe_optional(text, "shard's targets", plan->shard_targets);
+    flp_describe_kernel(text, "rows", &plan->rows->manifest);
+    flp_describe_kernel(text, "gather", &plan->gather->manifest);
+    if (flp_vocab_chunks_keep_packed(problem, chunks))
+        flp_text_append(text, "valid rows: packed in %" PRId64 " bytes\n",
+                        problem->forward.rows * flp_linear_work_packed_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
+    if (!flp_vocab_chunks_have_gradients(problem))
+        return;
+    describe_gradient_kernels(text, plan);
+    if (flp_vocab_chunks_all_saved(problem, chunks))
+        describe_saved_chunks(text, problem, chunks);
+    else
+        describe_chunks(text, problem, &plan->work);
+    describe_hidden_product(text, problem, chunks);
+    describe_saved_exp(text, plan);
 }
 
 /* The widths of the chunks belong to the identity, because grad_hidden is summed up chunk by chunk. */
