@@ -45,7 +45,7 @@ linear_logp.portable_tiles = {
 }
 
 -- A kernel for the columns that decide on the offsets of saved exponentials. linear_logp_save_exp could find them by a launch of its own tile, but with few
--- rows that is one block which computes while all others wait. With 4096 rows a step still takes 0.3 to 0.6 % less like this: bench/results/NOTES.md.
+-- rows that is one block which computes while all others wait. With 4096 rows a step still takes up to 0.6 % less like this: bench/results/NOTES.md.
 local offsets_tile = { bm = 64, bv = 64, cluster = 1, stages = 8 }
 
 -- The number of big splits of the vocabulary: the number of multiprocessors of an H100 or H200, and of an A100. Other GPUs use the same numbers, so that a row

@@ -7,7 +7,7 @@
 #define FLP_ROLE_LIST(X)                                                                                               \
     X(TILE, "tile")                     /* linear_logp: logits and sums of a tile; weighted_sum: grad_w of a tile */   \
     X(SAVE_EXP_TILE, "save_exp_tile")   /* in place of `tile`: also stores the exponentials */                         \
-    X(OFFSETS, "offsets")               /* for few rows: the offsets of the saved exponentials */                      \
+    X(OFFSETS, "offsets")               /* the offsets of the saved exponentials */                                    \
     X(COMBINE, "combine")               /* merges the results of several blocks */                                     \
     X(SHARD_TARGETS, "shard_targets")   /* finds each row's target in a shard of the vocabulary */                     \
     X(MERGE, "merge")                   /* merges the shards' statistics of each row */                                \

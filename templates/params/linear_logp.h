@@ -1,5 +1,5 @@
 /* Parameters of linear_logp's kernels: the tile kernel, which leaves statistics of each row and split of the vocabulary, the combine kernel, which merges them,
- * and the kernel that computes the offsets of few rows' saved exponentials beforehand. z is a logit, and z2 = z log2(e) / temperature is the same logit in base
+ * and the kernel that computes the offsets of saved exponentials beforehand. z is a logit, and z2 = z log2(e) / temperature is the same logit in base
  * 2. */
 #ifndef FLP_PARAMS_LINEAR_LOGP_H
 #define FLP_PARAMS_LINEAR_LOGP_H
@@ -54,7 +54,7 @@ enum { FLP_SAVED_BLOCK_UNIT = 32 /* divides saved_block_columns and each column 
 
 /* What a launch of linear_logp_save_exp does. */
 typedef enum {
-    FLP_SAVE_EXP_OFFSETS, /* computes the rows' offsets from the vocabulary's first tile, and clears the overflow flags */
+    FLP_SAVE_EXP_OFFSETS, /* computes the rows' offsets from the vocabulary's first columns, and clears the overflow flags: on sm_90a by a kernel of its own */
     FLP_SAVE_EXP_KEEP,    /* the whole forward: statistics and saved exponentials */
     FLP_SAVE_EXP_AGAIN,   /* repeats KEEP for the row blocks in which a row overflowed, after the combine has corrected that row's offset */
     /* After the forward: recomputes blocks of columns for which the forward had no room, without statistics. split describes the tiles of these blocks;

@@ -141,7 +141,7 @@ typedef struct BackwardFinishParams {
      * packed: out is [packed_rows][out_stride], packed_index and rows are not read, and count is the number of valid ones. */
     i64 part_rows;
     i32 parts;
-    i32 pdl_wait_last; /* 1: runs beside the previous kernel, which neither writes what this one reads nor uses what it writes (late_wait.cuh) */
+    i32 pdl_wait_last; /* 1: waits for the kernel before at the end, and runs beside it until then (late_wait.cuh) */
 } flp_backward_finish_params;
 
 FLP_PARAMS_BYTES(flp_backward_rows_params, 272);

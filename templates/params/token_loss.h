@@ -30,7 +30,7 @@ typedef struct TokenLossParams {
     double *sum_factor;         /* the factor of the sum of losses: the launch with first_packed 0 writes it, the others read it. NULL: there are no others */
     i32 adds;                   /* 1: the sum is added to *loss */
     i32 ignores;                /* 1: rows whose target is ignore_index are ignored; 0: no row is */
-    i32 pdl_wait_last;          /* 1: runs beside the previous kernel, which neither writes what this one reads nor uses what it writes (late_wait.cuh) */
+    i32 pdl_wait_last;          /* 1: waits for the kernel before at the end, and runs beside it until then (late_wait.cuh) */
     i32 unused;
 } flp_token_loss_params;
 

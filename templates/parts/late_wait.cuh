@@ -1,5 +1,6 @@
-// Programmatic dependent launch of small kernels that may run beside the previous kernel's end, because all that they read was complete before that kernel
-// began, and they write nothing that it uses. They find room on the multiprocessors that its last blocks leave idle.
+// Programmatic dependent launch of small kernels that may run beside the end of the kernel before, on the multiprocessors that its last blocks leave idle. With
+// pdl_wait_last such a kernel must be free of conflicts with all kernels that may still run: back to the last one that waited first, with that one included.
+// What it reads was complete before that one let the next begin, and it writes nothing that they use.
 // Config: none
 
 // Called first, by all threads. waits_last: whether the kernel may run beside the previous one.

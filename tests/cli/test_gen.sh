@@ -140,10 +140,10 @@ check_fails "--model and --d exclude each other" 2 "--model says its hidden size
 fusedlogp_gen --check --arch sm_90a --problem $problem --out nothing >missing.txt 2>messages
 check_equal "--check of an empty folder has a status of its own" 5 $?
 check_same "... and names what is missing" problem.txt missing.txt
-check_match "... and counts it" "^fusedlogp-gen: 13 kernels: 0 there, 13 missing; .*/nothing" messages
+check_match "... and counts it" "^fusedlogp-gen: 14 kernels: 0 there, 14 missing; .*/nothing" messages
 fusedlogp_gen --check --arch sm_90a --problem $problem --out nothing --json >missing.json
 check_equal "--check --json has the same status" 5 $?
-check_equal "... and the same kernels" 13 "$(json_value missing.json missing)"
+check_equal "... and the same kernels" 14 "$(json_value missing.json missing)"
 check "... and makes no folder" "$(ls -d nothing 2>/dev/null)"
 check_fails "--check wants an architecture" 2 "--arch is missing" fusedlogp_gen --check --problem $problem
 check_fails "--check and --list exclude each other" 2 "exclude each other" fusedlogp_gen --check --list --arch sm_80

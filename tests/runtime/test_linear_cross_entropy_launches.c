@@ -361,11 +361,11 @@ static void a_frozen_heads_parts_are_added_once(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = 40000 },
+        problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = 50000 },
                                                                     .grad_hidden = dtypes[i] } };
         args.grad_weight = args.grad_bias = NULL;
         operator_call_make_plan();
-        assert_contains(flp_plan_describe(plan), "grad_hidden product: in 3 parts of 13376 vocabulary entries\n");
+        assert_contains(flp_plan_describe(plan), "grad_hidden product: in 3 parts of 16704 vocabulary entries\n");
         args.rows = ROWS;
         fake_driver.launches = 0;
         assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
@@ -375,8 +375,8 @@ static void a_frozen_heads_parts_are_added_once(void **state)
     }
 }
 
-/* The launches of a frozen head in chunks of rows: tiles, the sum of a product's parts, losses, derivatives of rows, the product (t, s, l, d, h), and which of
- * them begin beside the launch before: those that wait at their end. */
+/* The launches of a frozen head in chunks of rows: tiles, the sum of a product's parts, the combine, tiles that overflowed, losses, derivatives of rows, the
+ * product (t, s, c, a, l, d, h), and which of them begin beside the launch before: those that wait at their end. */
 static void note_beside(const fake_launch *launch)
 {
     started *to = &starts[start_count];
@@ -391,6 +391,8 @@ static void note_beside(const fake_launch *launch)
         *to = (started){ 'h', 0, 0, ((const flp_matrix_product_params *)launch->parameters[3])->pdl_wait_in_epilogue == FLP_PDL_WAIT_LAST };
     else if (strstr(launch->kernel, "combine"))
         *to = (started){ 'c', 0, 0, 0 };
+    else if (strstr(launch->kernel, "backward_rows") && ((const flp_backward_rows_params *)launch->parameters[0])->differentiates)
+        *to = (started){ 'd', 0, 0, 0 };
     else
         return;
     if (start_count < 127)
@@ -401,7 +403,7 @@ static void note_beside(const fake_launch *launch)
  * beside the derivatives of rows. */
 static void a_frozen_heads_small_launches_run_beside_others(void **state)
 {
-    static const char wanted[] = "t c a l h  t s c a l h  t s c a l h s";
+    static const char wanted[] = "t c a l d h  t s c a l d h  t s c a l d h s";
     int at = 0;
 
     (void)state;

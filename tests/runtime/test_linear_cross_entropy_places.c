@@ -52,10 +52,12 @@ static void add_place(place added)
 typedef enum { BEFORE_ALL, AT_THE_END, BEFORE_STORE } waits;
 static waits waiting; /* the launch that is followed */
 
-/* What the launches use that the one that is followed may run beside: those from the last one on that waited before all. Then what it uses itself. */
+/* What the launches use that the one that is followed may run beside: those from the last one on that waited before all. Then what it uses itself. Of rows
+ * between whose parts others have theirs: width bytes every stride bytes; stride 0: all bytes. */
 typedef struct {
     place at;
     int writes;
+    uintptr_t stride, width;
 } use;
 enum { MOST_USES = 1024 };
 static use uses[MOST_USES];
@@ -66,6 +68,15 @@ static int are_apart(const place *one, const place *other)
     return one->end <= other->begin || other->end <= one->begin;
 }
 
+/* 1: their rows are parts of the same rows, and lie beside one another. */
+static int are_interleaved(const use *one, const use *other)
+{
+    const use *first = one->at.begin < other->at.begin ? one : other, *second = first == one ? other : one;
+    const uintptr_t from = second->at.begin - first->at.begin;
+
+    return one->stride > 0 && one->stride == other->stride && from >= first->width && from + second->width <= one->stride;
+}
+
 static void begin_launch(waits when)
 {
     waiting = when;
@@ -74,14 +85,18 @@ static void begin_launch(waits when)
     others_count = use_count;
 }
 
+static uintptr_t stride_of_use, width_of_use; /* of the next use */
+
 static void note_use(const place *at, int writes)
 {
+    const use noted = { *at, writes, stride_of_use, width_of_use };
+
     for (int i = 0; i < others_count; i++)
-        if ((writes ? waiting == AT_THE_END : uses[i].writes) && !are_apart(at, &uses[i].at))
+        if ((writes ? waiting == AT_THE_END : uses[i].writes) && !are_apart(at, &uses[i].at) && !are_interleaved(&noted, &uses[i]))
             fail_msg("%s %s %s that a launch beside it %s", launched, writes ? "writes" : "reads", kind_names[uses[i].at.holds],
                      uses[i].writes ? "writes" : "reads");
     assert_true(use_count < MOST_USES);
-    uses[use_count++] = (use){ *at, writes };
+    uses[use_count++] = noted;
 }
 
 /* ---- reading and writing ---- */
@@ -210,7 +225,12 @@ static void follow_gather(const flp_backward_gather_params *params)
     }
     if (!is_callers(params->hidden))
         read_place(from);
+    if (moves && !params->skips_whole) {
+        stride_of_use = 2 * (uintptr_t)params->packed_stride;
+        width_of_use = 2 * (uintptr_t)params->hidden_size;
+    }
     write_place(to);
+    stride_of_use = width_of_use = 0;
     if (params->sums)
         write_place(sums_of(params->sums, params->rows, params->hidden_size, params->hidden_size, 0));
     followed++;
@@ -339,6 +359,10 @@ static waits waits_of(const char *kernel, const void *params)
 {
     if (strstr(kernel, "grad_logits"))
         return ((const flp_grad_logits_params *)params)->pdl_wait_in_epilogue ? BEFORE_STORE : BEFORE_ALL;
+    if (strstr(kernel, "backward_gather"))
+        return ((const flp_backward_gather_params *)params)->pdl_wait_last ? AT_THE_END : BEFORE_ALL;
+    if (strstr(kernel, "backward_finish"))
+        return ((const flp_backward_finish_params *)params)->pdl_wait_last ? AT_THE_END : BEFORE_ALL;
     if (!strstr(kernel, "matrix_product") || ((const flp_matrix_product_params *)params)->pdl_wait_in_epilogue == FLP_PDL_WAIT_FIRST)
         return BEFORE_ALL;
     return ((const flp_matrix_product_params *)params)->pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE ? BEFORE_STORE : AT_THE_END;

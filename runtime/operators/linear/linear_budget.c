@@ -32,7 +32,7 @@ enum {
     PRODUCT_TILE_ROWS = 128,             /* of grad_hidden's product */
     WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half */
     NARROW_TILE_PERCENT = 98,            /* a narrow tile's speed, of a wide one's */
-    LEAST_VOCAB_IN_PARTS = 32768,        /* with a smaller vocabulary, parts of grad_hidden's product cost many rows more than they gain few */
+    LEAST_VOCAB_IN_PARTS = 49152,        /* with a smaller vocabulary, parts of grad_hidden's product cost many rows more than they gain few */
     LEAST_PART_COLUMNS = 13312,          /* of a part */
     PART_COST = 500,                     /* columns of the vocabulary: what a part's sums cost, which are mostly added beside the next tiles */
     FEW_ROWS = 256,                      /* whose tiles the parts of grad_hidden's product are to be enough for */

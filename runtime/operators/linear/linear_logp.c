@@ -270,6 +270,7 @@ static flp_status launch_offsets_apart(const flp_linear_logp_plan *plan, const f
     return flp_call_launch(plan->offsets, blocks, args->stream, list);
 }
 
+/* Without a kernel of their own, as on portable paths, by a launch of the tile kernel. */
 flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                           const flp_workspace *workspace)
 {

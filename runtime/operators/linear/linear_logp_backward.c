@@ -50,7 +50,7 @@ static flp_status end_chunk(const flp_backward_execution *run, int is_beside)
     if (run->rows.rows == 0)
         return FLP_OK;
     if (has_parts)
-        status = flp_backward_sum_parts(run, run->row_factor, is_beside);
+        status = flp_backward_sum_parts(run, is_beside ? FLP_STEP_CHUNK_BEFORE : FLP_STEP_SAVED_EXP_SUM, run->row_factor, is_beside);
     if (status == FLP_OK && finishes)
         status = flp_backward_finish_grad_hidden(run, is_beside ? FLP_STEP_CHUNK_BEFORE : FLP_STEP_FINISH, is_beside && !has_parts);
     return status;
@@ -153,7 +153,9 @@ static flp_status sum_forwards_parts(const flp_packed_call *call, int64_t first,
     flp_backward_execution run = begin(call, &rows);
 
     run.inverse_factor = NULL;
-    return run.chunks->part_columns > 0 ? flp_backward_sum_parts(&run, NULL, is_beside) : FLP_OK;
+    if (run.chunks->part_columns == 0)
+        return FLP_OK;
+    return flp_backward_sum_parts(&run, is_beside ? FLP_STEP_CHUNK_BEFORE : FLP_STEP_FORWARD_SUM, NULL, is_beside);
 }
 
 /* The forward in chunks of rows, each followed by its product of grad_hidden, whose parts are added beside the end of the next chunk's tiles. */

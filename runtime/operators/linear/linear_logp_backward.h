@@ -23,7 +23,7 @@ flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call);
  * without rows, this is all of the backward. */
 flp_status flp_linear_logp_backward_launch_chunk(const flp_packed_call *call, const flp_backward_launch_more *more, int64_t first);
 /* Then grad_hidden of that chunk of rows. Either follows at once, or, with is_beside, behind the tiles of the next chunk's forward, beside whose end it runs.
- * rows > 0. */
+ * rows >= 0. Without a grad_hidden it does nothing. */
 flp_status flp_linear_logp_backward_end_chunk(const flp_packed_call *call, int64_t first, int is_beside);
 /* After the last chunk of rows. */
 flp_status flp_linear_logp_backward_launch_end(const flp_packed_call *call);
@@ -95,8 +95,8 @@ flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linea
 flp_status flp_backward_scale_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums, int is_beside);
 /* Computes the coefficients of each row's derivatives; with saved exponentials, also its factor. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
-/* 1: the launch behind the derivatives of rows sorts the rows by target. Those that follow it may run beside it. */
-static inline int flp_backward_follow_order(const flp_backward_execution *run)
+/* 1: the launch behind the derivatives of rows sorts the rows by target. Launches that follow it may run beside it. */
+static inline int flp_backward_may_run_beside_order(const flp_backward_execution *run)
 {
     return run->call.plan->target_order && !run->call.plan->other_shards && run->rows.rows > 0;
 }
@@ -105,9 +105,10 @@ static inline int flp_backward_follow_order(const flp_backward_execution *run)
 flp_status flp_backward_order_targets(const flp_backward_execution *run);
 /* After that: makes targets that are in other shards of the vocabulary contribute nothing. */
 flp_status flp_backward_clear_other_shards(const flp_backward_execution *run);
-/* Adds the parts of grad_hidden's product. With a direct product, the sums become packed rows of grad_hidden; else they replace flp_backward_sums. row_factor:
- * multiplies each row; NULL: 1. is_beside: 1: beside the end of the kernel before, which has itself waited for the products and shares no memory with this. */
-flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor, int is_beside);
+/* Adds the parts of grad_hidden's product. With a direct product, the sums become packed rows of grad_hidden; else they replace flp_backward_sums. step:
+ * FORWARD_SUM, SAVED_EXP_SUM, or CHUNK_BEFORE behind the next chunk's tiles. row_factor: multiplies each row; NULL: 1. is_beside: 1: beside the end of the
+ * kernel before, which has itself waited for the products and shares no memory with this. */
+flp_status flp_backward_sum_parts(const flp_backward_execution *run, flp_linear_step step, const float *row_factor, int is_beside);
 /* Writes grad_hidden of the chunk's rows, from the sums; with the first chunk, also of the rows that are not valid. step: FINISH, or CHUNK_BEFORE behind the
  * next chunk's tiles; is_beside: as above. */
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run, flp_linear_step step, int is_beside);

@@ -162,7 +162,7 @@ static flp_status move_rest(const flp_backward_execution *run, const flp_vocab_l
             .to = (char *)flp_backward_at(run, FLP_PART_DLOGIT) + (block * columns - saved) * bytes,
             .to_stride = flp_vocab_chunks_rest_stride(run->problem, run->chunks),
             .columns = flp_int64_smaller(next * columns, run->forward->vocab) - block * columns,
-            .is_beside = flp_backward_follow_order(run),
+            .is_beside = flp_backward_may_run_beside_order(run),
         };
 
         status = flp_packed_rows_copy(&run->call, &run->rows, &copy);
@@ -238,7 +238,7 @@ flp_status flp_backward_run_lent(const flp_backward_execution *run)
     flp_status status = fill_rest(run, &lending);
 
     if (status == FLP_OK && run->rows.rows > 0)
-        status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 1, flp_backward_follow_order(run) && !computes_early(&lending));
+        status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 1, flp_backward_may_run_beside_order(run) && !computes_early(&lending));
     while (status == FLP_OK) {
         status = run_blocks(&scaled, &some);
         if (status != FLP_OK || some.blocks.end == all)

@@ -23,7 +23,7 @@ static flp_status run_hidden_before_weight(const flp_backward_execution *run, co
 
     scaled.rows.stride = flp_vocab_chunks_row_stride(run->problem);
     scaled.rows.hidden = flp_backward_at(run, FLP_PART_SCALED_ROWS);
-    status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 0, flp_backward_follow_order(run));
+    status = flp_backward_scale_rows(&scaled, FLP_STEP_SCALE_ROWS, 0, flp_backward_may_run_beside_order(run));
     if (status == FLP_OK)
         status = flp_backward_run_hidden_product(run, part);
     return status == FLP_OK ? flp_backward_run_weight_products(&scaled, part) : status;
@@ -63,8 +63,8 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
 
     if (hidden_first)
         return run_hidden_before_weight(run, &part);
-    status =
-        run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, FLP_STEP_SCALE_ROWS, 0, flp_backward_follow_order(run)) : FLP_OK;
+    status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, FLP_STEP_SCALE_ROWS, 0, flp_backward_may_run_beside_order(run))
+                                                                  : FLP_OK;
     if (status == FLP_OK)
         status = flp_backward_run_weight_products(run, &part);
     if (status == FLP_OK && gathers_behind(run))

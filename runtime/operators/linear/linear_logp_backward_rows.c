@@ -185,7 +185,7 @@ flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run, fl
     return launch_finish(run, step, &params);
 }
 
-flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float *row_factor, int is_beside)
+flp_status flp_backward_sum_parts(const flp_backward_execution *run, flp_linear_step step, const float *row_factor, int is_beside)
 {
     const int is_direct = flp_backward_is_direct(run);
     const flp_matrix parts = flp_backward_parts(run), sums = flp_backward_sums(run);
@@ -197,11 +197,7 @@ flp_status flp_backward_sum_parts(const flp_backward_execution *run, const float
     params.part_rows = flp_vocab_chunks_part_rows(run->rows.rows);
     params.parts = (int32_t)flp_vocab_chunks_parts(run->problem, run->chunks);
     params.pdl_wait_last = is_beside;
-    return launch_rows(run, run->call.plan->sum,
-                       is_beside                 ? FLP_STEP_CHUNK_BEFORE
-                       : run->chunks->in_forward ? FLP_STEP_FORWARD_SUM
-                                                 : FLP_STEP_SAVED_EXP_SUM,
-                       &params);
+    return launch_rows(run, run->call.plan->sum, step, &params);
 }
 
 /* Moves the products of all valid rows by way of dlogit's memory. */

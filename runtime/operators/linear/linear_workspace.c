@@ -235,17 +235,15 @@ static void add_dlogit(const layout *to)
                                 : last_weight_step(to->work, FLP_STEP_WEIGHT_SECOND));
 }
 
-/* The sums of the parts of grad_hidden's product, until they are added. */
+/* The sums of the parts of grad_hidden's product, until they are added: with chunks of rows behind the next chunk's tiles. Else the product may begin beside the
+ * derivatives of rows. */
 static void add_parts(const layout *to)
 {
     const flp_backward_chunks *chunks = &to->work->chunks;
     const int64_t rows = flp_vocab_chunks_parts(to->work->backward, chunks) * flp_vocab_chunks_part_rows(to->chunk_rows);
 
     if (chunks->part_columns > 0)
-        add_wide(to, FLP_PART_PARTS, "parts", rows * to->work->forward->hidden * NUMBER,
-                 chunks->row_chunk > 0 ? FLP_STEP_OFFSETS
-                 : chunks->in_forward  ? FLP_STEP_FORWARD_HIDDEN
-                                       : FLP_STEP_SAVED_EXP_HIDDEN,
+        add_wide(to, FLP_PART_PARTS, "parts", rows * to->work->forward->hidden * NUMBER, chunks->row_chunk > 0 ? FLP_STEP_OFFSETS : FLP_STEP_DIFFERENTIATE,
                  chunks->in_forward ? FLP_STEP_FORWARD_SUM : FLP_STEP_SAVED_EXP_SUM);
 }
 

@@ -39,7 +39,7 @@ typedef struct {
     float *sums;              /* grad_hidden's sums, which are set to 0, too; or NULL */
     const float *row_factor;  /* multiplies each row; NULL: 1 */
     unsigned long long *mark; /* the forward's mark, which an earlier kernel has checked: is cleared; or NULL */
-    int is_beside;            /* 1: beside the end of the kernel before, which neither writes what this reads nor uses what it writes */
+    int is_beside;            /* 1: beside the end of the kernels before, with which it must have no conflict (late_wait.cuh) */
     void *to;                 /* NULL: packs hidden's valid rows; else copies the packed rows to it, [rows][hidden], unless all rows of the call are valid */
 } flp_packed_gather;
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather);
