@@ -38,7 +38,10 @@ def parsed(step):
 
 
 def window(text):
-    begin, end = (float(part) for part in text.split(","))
+    try:
+        begin, end = map(float, text.split(","))
+    except ValueError:
+        begin = end = math.nan
     if not begin < end:
         raise argparse.ArgumentTypeError(f"got {text}, wanted BEGIN,END with BEGIN < END")
     return begin, end
@@ -170,8 +173,11 @@ def measured(arguments):
 
 
 def recorded(arguments):
-    with open(arguments.read) as file:
-        steps = json.load(file)["steps"]
+    try:
+        with open(arguments.read) as file:
+            steps = json.load(file)["steps"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        sys.exit(f"timeline.py: --read: got {arguments.read}, wanted a file that --json has written: {error}")
     known = {step["step"]: step for step in steps}
     missing = [step for step in arguments.steps if step not in known]
     if missing:

@@ -106,10 +106,12 @@ class Examples(unittest.TestCase):
                 bars = xml.etree.ElementTree.fromstring(file.read()).findall(".//{*}rect/{*}title")
             part = self.run_program(program, "--read", path, "loss:8:64:500", "--window", "0,%g" % kernels[0]["end"])
             wrong = programs.run(program, "--read", path, "pair:8:64:500")
+            unread = programs.run(program, "--read", drawing)
         self.assertGreater(len(kernels), 2)
         self.assertEqual(sorted(kernel["begin"] for kernel in kernels), [kernel["begin"] for kernel in kernels])
         self.assertTrue(text.startswith("loss:8:64:500: ") and len(text.splitlines()) == 1 + len(kernels) == 1 + len(bars), text)
         self.assertIn(len(part.splitlines()), range(2, 1 + len(kernels)))
+        self.assertEqual((1, True), (unread.returncode, "wanted a file that --json has written" in unread.stderr), unread.stderr)
         self.assertEqual((1, True), (wrong.returncode, "has no pair:8:64:500, but loss:8:64:500" in wrong.stderr), wrong.stderr)
 
     def test_peers_are_measured_or_said_to_be_missing(self):

@@ -294,7 +294,7 @@ static void describe_chunks(flp_text *text, const flp_linear_logp_backward_probl
     flp_text_append(text, "\n");
 }
 
-/* The kernels of the gradients, without which a plan has none of these. */
+/* The kernels that only a plan with gradients has. */
 static void describe_gradient_kernels(flp_text *text, const flp_linear_logp_backward_plan *plan)
 {
     describe_optional(text, "logit gradients", plan->grad_logits);
