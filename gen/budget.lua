@@ -106,6 +106,12 @@ function budget.with_target_lookahead(n)
   return n
 end
 
+-- The barriers with which warpgroups that take turns add one part's sums after the other's (product_slabs.cuh): they, too, add the struct's alignment.
+function budget.with_sums_in_order(n)
+  if n.turns > 1 then take_shared(n, 1024, "the barriers by which a part's sums follow the other warpgroup's") end
+  return n
+end
+
 -- The portable tile kernels: a stage holds 64 bytes of each row of A and column of B, and each warp computes 32 x 64 of the tile.
 local function portable_tile(spec)
   local n = { element_bytes = cxx.bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }

@@ -88,7 +88,8 @@ local conditions = {
   filters = function(spec) return spec.filter end,
   ragged = function(spec) return spec.ragged end,
   in_step = function(spec) return spec.in_step end,
-  parts = function(spec) return spec.parts end,
+  parts = function(spec) return spec.parts or spec.slabs end,
+  slabs = function(spec) return spec.slabs end,
   shifts_vectors = function(spec) return spec.vec or logits_config.is_staged(spec) end,
   staged = logits_config.is_staged,
   unstaged = function(spec) return not logits_config.is_staged(spec) end,
@@ -163,6 +164,7 @@ local function manifest_lines(spec, kernel, n, name)
     "a_box_rows " .. (n.a_box_rows or 0),
     "b_box_columns " .. (n.b_box_columns or 0),
     "b_box_rows " .. (n.b_box_rows or 0),
+    "takes_slabs " .. (spec.slabs and 1 or 0),
     "numerics " .. kernel.numerics(spec),
   }
   return table.concat(lines, "\n") .. "\n"

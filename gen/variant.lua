@@ -48,6 +48,7 @@ local fields = {
   { name = "filter",  flag = "filter" },
   { name = "in_step", flag = "in_step" },
   { name = "parts",   flag = "parts" },
+  { name = "slabs",   flag = "slabs" },
   { name = "targets", choice = { of_rows = true, in_rows = true, in_columns = true }, prefix = "targets_" },
   { name = "loss",    word = "loss_" },
 }
@@ -67,7 +68,8 @@ variant.operators = {
   linear_logp_backward_target_order = { required = {}, optional = {} },
   linear_logp_backward_other_shards = { required = {}, optional = {} },
   matrix_product = { required = { "dtype", "bm", "bv", "cluster", "stages", "out" },
-                     optional = { "wg", "a_transposed", "b_transposed", "adds", "ragged", "vec", "exact", "filter", "in_step", "parts", "targets" } },
+                     optional = { "wg", "a_transposed", "b_transposed", "adds", "ragged", "vec", "exact", "filter", "in_step", "parts", "slabs",
+                                  "targets" } },
   linear_logp_combine = { required = { "bm" }, optional = { "argmax", "entropy", "logit_sum" } },
   linear_logp_shard_targets = { required = {}, optional = {} },
   linear_logp_partials = { required = { "bm" }, optional = { "argmax", "entropy", "logit_sum" } },

@@ -1,6 +1,7 @@
 -- matrix_product on sm_90a: the mainloop and a store. a_transposed: A is stored [inner, rows]; b_transposed: B is stored [inner, columns]; ragged: out's rows
 -- are no multiple of 16 bytes; in_step: the launch's clusters are synchronised with one another (templates/sm90a/clusters_in_step.cuh); parts: out holds a sum
--- for each of several ranges of the inner size (templates/parts/product_parts.cuh).
+-- for each of several ranges of the inner size (templates/parts/product_parts.cuh); slabs: A may lie in slabs, and sums over parts of the inner size are added
+-- to out one after the other (templates/sm90a/product_slabs.cuh).
 local budget = require "gen.budget"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
@@ -11,7 +12,8 @@ kernel.templates = {
   "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", { only = "turns", "turns" }, "tile_store",
   { only = "ragged", "ragged_store" },
-  "product_tiles", "early_start", { only = "in_step", "clusters_in_step" }, { only = "parts", "product_parts" }, "product_epilogue", "product_targets",
+  "product_tiles", "early_start", { only = "in_step", "clusters_in_step" }, { only = "parts", "product_parts" },
+  { only = "slabs", "product_slabs" }, "product_epilogue", "product_targets",
   { only = "targets", "target_contribution" },
   { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
   "matrix_product",
@@ -22,10 +24,19 @@ kernel.parameters = {
 
 function kernel.derive(spec)
   local n = budget.with_tile_store(budget.hopper(spec))
-  if spec.wg and (spec.bv == 192 and spec.cluster > 1 or spec.in_step) then -- with 24 registers the producer spills
+  if spec.wg and (spec.bv == 192 and spec.cluster > 1 or spec.in_step or spec.slabs) then -- with 24 registers the producer spills
     n.producer_registers, n.consumer_registers = 40, 232
   end
+  if spec.slabs and not spec.a_transposed then budget.with_sums_in_order(n) end
   return tile_config.looks_targets_up(spec) and budget.with_target_lookahead(n) or n
+end
+
+-- grad_hidden adds sums to out, grad_weight has A stored across.
+local function check_slabs(spec)
+  if not spec.slabs then return true end
+  if spec.filter or spec.in_step or spec.parts then return nil, "slabs: a filter, clusters in step or parts of their own count steps of one slab" end
+  if not spec.a_transposed and not (spec.adds and spec.out == "f32") then return nil, "slabs: sums in f32 that are added to out, or A stored [inner, rows]" end
+  return true
 end
 
 function kernel.check(spec, arch)
@@ -51,11 +62,17 @@ function kernel.check(spec, arch)
     if spec.bv == 192 and spec.cluster == 1 and spec.in_step and (spec.adds or spec.ragged and spec.targets == "in_rows") then
       return nil, "bv = 192, c = 1: more accumulators than registers, where clusters keep in step and a sum is added or rows with targets end within 16 bytes"
     end
+    if spec.bv == 192 and spec.slabs and spec.a_transposed and (spec.cluster > 1 or spec.out == "f32" or spec.ragged) then
+      return nil, "bv = 192: more accumulators than registers, where A lies in slabs, but for single blocks that store 16 bits into rows that do not end "
+        .. "within 16 bytes"
+    end
     if spec.filter then return nil, "wg = 128: a filter passes steps over, of 64 rows a warpgroup" end
   elseif spec.bv ~= 128 and spec.bv ~= 256 and not (spec.bv == 64 and spec.bm == 64 and not tile_config.looks_targets_up(spec)) then
     return nil, ("bv = %d: 128 or 256, and 64 with 64 rows, for grad_hidden"):format(spec.bv)
   end
   local ok, reason = tile_config.check_parts(spec)
+  if not ok then return nil, reason end
+  ok, reason = check_slabs(spec)
   if not ok then return nil, reason end
   if spec.filter and spec.in_step then return nil, "in_step: a filter passes steps over, each cluster others" end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
@@ -66,7 +83,7 @@ end
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n), tile_config.hopper(spec, n, 1), {
     { "int", "inner_size", 0 }, { "bool", "filters", spec.filter or false }, { "bool", "keeps_in_step", spec.in_step or false },
-    { "bool", "in_parts", spec.parts or false },
+    { "bool", "in_parts", spec.parts or false }, { "bool", "in_slabs", spec.slabs or false },
     { "bool", "out_is_ragged", spec.ragged or false },
   }, tile_config.product_epilogue(spec))
 end

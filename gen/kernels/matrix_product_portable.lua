@@ -14,6 +14,7 @@ kernel.parameters = { { "MatrixProductParams", "params" } }
 kernel.derive = budget.portable_product
 
 function kernel.check(spec, arch)
+  if spec.slabs then return nil, "slabs: these kernels read A from one matrix" end
   if spec.ragged then return nil, "ragged: these kernels store each element, wherever a row ends" end
   local ok, reason = tile_config.check_parts(spec)
   if not ok then return nil, reason end

@@ -150,9 +150,11 @@ end
 
 function config.computes_product(spec)
   local a_transposed, b_transposed = config.transposed(spec)
-  return ("out[%srows, columns] %s %s= %sA B of %s, summed in fp32%s; A lies %s, B %s%s"):format(
-    spec.parts and "parts, " or "", spec.out, spec.adds and "+" or "", spec.parts and "" or "factor . ", spec.dtype,
-    spec.parts and ", each part over a range of the inner size" or "", a_transposed and "[inner, rows]" or "[rows, inner]",
+  local parts = spec.parts and ", each part over a range of the inner size"
+    or spec.slabs and not a_transposed and ", one part of the inner size after the other" or ""
+  return ("out[%srows, columns] %s %s= %sA B of %s, summed in fp32%s; A lies %s%s, B %s%s"):format(
+    spec.parts and "parts, " or "", spec.out, spec.adds and "+" or "", spec.parts and "" or "factor . ", spec.dtype, parts,
+    a_transposed and "[inner, rows]" or "[rows, inner]", spec.slabs and ", in slabs" or "",
     b_transposed and "[inner, columns]" or "[columns, inner]", spec.targets and "; the targets' derivatives contribute in fp32" or "")
 end
 

@@ -66,6 +66,9 @@ function cross_entropy.prebuilt(dtype, hidden_sizes)
   end
   for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
     add(("linear_cross_entropy:%s:n4096:d%d:v131072"):format(dtype, d))
+    for _, n in ipairs(dtype == "bf16" and backward.rows_of_slabs or {}) do
+      problems[#problems + 1] = ("linear_cross_entropy:bf16:n%d:d%d:v131072:gh_bf16:gw_bf16:saved_exp:all_saved"):format(n, d)
+    end
   end
   return problems
 end

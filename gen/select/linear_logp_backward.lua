@@ -34,12 +34,48 @@ local function packing(p, arch_name)
   }
 end
 
+-- How waves of tiles fill the multiprocessors of an H100 or H200. KEEP IN STEP: waves of tiles (runtime/operators/linear/linear_budget.c), by which plans
+-- choose narrow tiles for chunks of many rows.
+local multiprocessors = 132
+local function ceil_div(a, b) return (a + b - 1) // b end
+local function tiles_of(rows, hidden, columns) return ceil_div(rows, 128) * ceil_div(hidden, columns) end
+local function filled_waves(tiles) return tiles / ((tiles + multiprocessors - 1) // multiprocessors * multiprocessors) end
+
+-- The most rows of the bucket (runtime/core/dispatch.h), whose calls share their kernels.
+local function bucket_rows(p)
+  local rows = 1
+  while rows < p.n do rows = rows * 2 end
+  return rows
+end
+
+-- Blocks of saved exponentials in grad_weight are multiplied by few launches, each of many blocks, in place of one for each block, between which the
+-- multiprocessors wait for some 6 us: a step takes 2 to 7 % less time with 512 to 2048 rows. Not with few rows, of whose products two run side by side. Nor
+-- where most clusters have no tile in the last of several waves, which the products that follow fill better. With more rows than half of D, grad_weight has
+-- room for one block a launch, and nothing is gained, unless clusters without a tile of grad_hidden begin with grad_weight's. All calls that share a plan have
+-- the same kernels, which launches of single blocks take, too (0.5 % of a step): bench/results/NOTES.md.
+-- KEEP IN STEP: flp_backward_adds_blocks (runtime/operators/linear/linear_logp_backward_slab.c), flp_dispatch_bucket (runtime/core/dispatch.h).
+local slabs = { full = 0.9, plans = { { above = 128, most = 1024, rows = { 256, 512, 1024 } }, { above = 1024, most = 2048, rows = { 2048 } } } }
+local function gains_by_slabs(rows, d, tile)
+  local waves = ceil_div(rows, tile.bm * tile.cluster) * ceil_div(d, tile.bv) * tile.cluster / multiprocessors
+  if waves >= math.ceil(waves) * slabs.full then return 2 * rows <= d end
+  return waves > 0.5 and waves < 1
+end
+local function takes_slabs(p, tile)
+  if not p.saved_exp or p.direct or p.in_forward or p.acc_weight or p.dv or not (p.grad_hidden and p.grad_weight) then return nil end
+  for _, plan in ipairs(slabs.plans) do
+    for _, rows in ipairs(p.n > plan.above and p.n <= plan.most and plan.rows or {}) do
+      if gains_by_slabs(rows, p.d, tile) then return true end
+    end
+  end
+end
+
 -- The specs of the backward's own kernels, and their tiles: tile, for kernels over N rows; gradients_tile and hidden_tile, in its place for grad_logits and for
 -- grad_hidden's product, or nil; wide, for grad_weight's product, which is over V rows (wide.free: its clusters are never synchronised with one another).
 -- weight_vec: bytes of a copy of the weight, nil for 16. bulk: true on sm_90a.
 local function specs(p, tile, wide, weight_vec, bulk, gradients_tile, hidden_tile)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
+  local takes = bulk and takes_slabs(p, hidden_tile or tile) or nil
   local list = packing(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
   if not (p.saved_exp and (p.all_saved or p.direct or p.in_forward)) then
@@ -53,7 +89,7 @@ local function specs(p, tile, wide, weight_vec, bulk, gradients_tile, hidden_til
     add(on(hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
                    out = whole and p.grad_hidden or "f32", adds = not (direct or p.in_forward or p.parts) or nil,
                    ragged = bulk and whole and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
-                   in_step = bulk and p.hidden_first, parts = p.parts and true, targets = whole and "of_rows" or nil }))
+                   in_step = bulk and p.hidden_first, parts = p.parts and true, slabs = takes, targets = whole and "of_rows" or nil }))
     if p.parts then
       add { role = "hidden_sum", operator = "linear_logp_backward_finish", weight = direct and dtype, dv = direct and p.dv,
             out = direct and p.grad_hidden or "f32", parts = true, arch = arch_name }
@@ -64,7 +100,8 @@ local function specs(p, tile, wide, weight_vec, bulk, gradients_tile, hidden_til
   if p.grad_weight then
     add(on(wide, { role = "weight_product", operator = "matrix_product", dtype = dtype, a_transposed = true, b_transposed = true, out = p.grad_weight,
                    adds = p.acc_weight, ragged = bulk and is_ragged(p.dv and p.v or p.d, p.grad_weight), exact = exact, filter = filter,
-                   in_step = bulk and p.hidden_first and not wide.free or nil, targets = p.dv and "in_columns" or "in_rows" }))
+                   in_step = bulk and p.hidden_first and not wide.free or nil, slabs = takes,
+                   targets = p.dv and "in_columns" or "in_rows" }))
     add { role = "target_order", operator = "linear_logp_backward_target_order", arch = arch_name }
   end
   if p.grad_bias then
@@ -131,19 +168,6 @@ local function adds_across(p) return p.dv and not p.grad_filter_eps end
 local function is_wide_across(p)
   return adds_across(p) and p.direct and p.grad_weight
     and tile_config.has_registers_for_wide_columns { cluster = 2, out = p.grad_weight, ragged = is_ragged(p.v, p.grad_weight) }
-end
-
--- How waves of tiles fill the multiprocessors of an H100 or H200. KEEP IN STEP: waves of tiles (runtime/operators/linear/linear_budget.c), by which plans choose
--- narrow tiles for chunks of many rows.
-local multiprocessors = 132
-local function tiles_of(rows, hidden, columns) return (rows + 127) // 128 * ((hidden + columns - 1) // columns) end
-local function filled_waves(tiles) return tiles / ((tiles + multiprocessors - 1) // multiprocessors * multiprocessors) end
-
--- The most rows of the bucket (runtime/core/dispatch.h), whose calls share their kernels.
-local function bucket_rows(p)
-  local rows = 1
-  while rows < p.n do rows = rows * 2 end
-  return rows
 end
 
 -- grad_hidden has one tile for each 128 rows and 256 columns. With few rows these are fewer tiles than multiprocessors, although each sum is as long as the
@@ -242,6 +266,9 @@ backward.portable = select.portable(function(p, arch_name, capability)
   local function tile(of) return { bm = of.bm, bv = 128, cluster = 1, stages = of.stages, arch = arch_name } end
   return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
 end)
+
+-- Rows of plans that take slabs of saved exponentials, by D (takes_slabs).
+backward.rows_of_slabs = { 1024, 2048 }
 
 -- The outputs of a training step, with one option at a time; the last accumulates a main gradient in fp32.
 function backward.training_options(dtype)

@@ -25,7 +25,8 @@
     NUMBER(a_box_rows, 0)            /* rows of A's TMA boxes, which have block_inner columns; 0: no TMA */                                         \
     NUMBER(b_box_columns, 0)         /* columns and rows of B's TMA boxes, as B is stored in memory; 0: no TMA */                                   \
     NUMBER(b_box_rows, 0)                                                                                                                           \
-    TEXT(numerics, 96) /* numeric identity: what decides on the bits of the results */
+    NUMBER(takes_slabs, 0) /* 1: a product whose A may lie in slabs (params/matrix_product.h) */                                                    \
+    TEXT(numerics, 96)     /* numeric identity: what decides on the bits of the results */
 
 typedef struct {
 #define FLP_TEXT(name, bytes) char name[bytes];

@@ -37,7 +37,10 @@ typedef struct MatrixProductParams {
     /* For variants in parts of the inner size (product_parts.cuh): out is [parts][part_rows][columns], and part i has the product over the elements from
      * i * part_inner on, as many of them; part_inner is a multiple of the variant's block_inner. part_rows: at least rows, and a multiple of a row group's. */
     i64 part_rows;
-    i32 part_inner, parts;
+    i32 part_inner, parts; /* for variants with slabs, too: there each part's sums are added to out, one part after the other */
+    /* For variants whose A lies in slabs (product_slabs.cuh), one behind the other: A as stored is [slabs][slab_rows][slab_columns], in place of [slab_rows]
+     * [slabs x slab_columns]. A part lies in one slab, and so do the rows of a row group; slab_rows is a multiple of block_inner and of a row group's rows. */
+    i32 slab_rows, slab_columns;
 } flp_matrix_product_params;
 
 /* When the kernel waits for the previous one (programmatic dependent launch). */
@@ -56,5 +59,5 @@ typedef enum {
     FLP_KEPT_COLUMNS_ALONG_COLUMNS /* grad_weight [D, V]: out's columns are dlogit's columns; the sum is over dlogit's rows */
 } flp_kept_along;
 
-FLP_PARAMS_BYTES(flp_matrix_product_params, 184);
+FLP_PARAMS_BYTES(flp_matrix_product_params, 192);
 #endif

@@ -5,7 +5,7 @@
 // load, so the decision is the same for all of them: it looks at the rows of the whole cluster.
 template <class Config> struct KeptSteps {
     static constexpr bool passes_some_over = true;
-    static constexpr int begin = 0;
+    static constexpr int begin = 0, a_row = 0, a_step = 0;
     static constexpr int row_blocks = Config::block_rows * Config::cluster / FLP_KEPT_BLOCK;
     static constexpr int column_blocks = Config::block_columns / FLP_KEPT_BLOCK;
     static_assert(32 % row_blocks == 0 && 32 % column_blocks == 0, "a tile's bits lie in one word");

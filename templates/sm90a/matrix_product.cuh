@@ -1,6 +1,6 @@
 // out (+)= factor A B on Hopper: tile_kernel.cuh's mainloop, then an epilogue that applies the factors, adds the targets' contribution and stores.
-// Config: filters, keeps_in_step, in_parts, adds, takes_factors, out_is_ragged, and those of tile_kernel, product_tiles, early_start, product_targets and
-// tile_store
+// Config: filters, keeps_in_step, in_parts, in_slabs, a_transposed, adds, takes_factors, out_is_ragged, and those of tile_kernel, product_tiles, early_start,
+// product_targets and tile_store
 
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
@@ -11,13 +11,22 @@ template <class Config> struct ClustersInStep;
 // Parts of the inner size: product_parts.cuh, emitted where Config::in_parts.
 template <class Config> struct ProductParts;
 
+// A in slabs: product_slabs.cuh, emitted where Config::in_slabs. Where A is stored [rows, inner], the sums over parts of the inner size are added to out.
+template <class Config> struct ProductSlabs;
+template <class Config, int turns, class HeadStart> struct PartsInOrder;
+template <class Config> struct SumsInOrder;
+template <class Config> constexpr bool adds_parts = Config::in_slabs && !Config::a_transposed;
+template <bool in_order, class Config> struct ProductSharedOf { using type = typename ProductTargets<Config>::Shared; };
+template <class Config> struct ProductSharedOf<true, Config> { using type = typename SumsInOrder<Config>::Shared; };
+template <class Config> using MatrixProductShared = typename ProductSharedOf<adds_parts<Config>, Config>::type;
+
 // Rows of out that are not a multiple of 16 bytes long: ragged_store.cuh, emitted where Config::out_is_ragged.
 template <class Config> struct RaggedStore;
 template <bool is_ragged, class Config> struct OutStoreOf { using type = TileStore<Config>; };
 template <class Config> struct OutStoreOf<true, Config> { using type = RaggedStore<Config>; };
 
-template <class Config> struct MatrixProduct : TileKernel<Config, typename ProductTargets<Config>::Shared> {
-    using Base = TileKernel<Config, typename ProductTargets<Config>::Shared>;
+template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductShared<Config>> {
+    using Base = TileKernel<Config, MatrixProductShared<Config>>;
     using Base::shared;
     using Out = typename Config::out_element;
     const TensorMap &out_map;
@@ -28,7 +37,10 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     __device__ __forceinline__ MatrixProduct(const TensorMap &a_map, const TensorMap &b_map, const TensorMap &out_map, const MatrixProductParams &params)
         : Base(a_map, b_map), out_map(out_map), params(params), targets(shared, params) {}
 
-    __device__ __forceinline__ void init() const { ProductTargets<Config>::init(shared); }
+    __device__ __forceinline__ void init() const {
+        if constexpr (adds_parts<Config>) SumsInOrder<Config>::init(shared);
+        else ProductTargets<Config>::init(shared);
+    }
 
     __device__ __forceinline__ void enter() {
         if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_FIRST) wait_for_previous_kernel();
@@ -44,14 +56,15 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
 
     __device__ __forceinline__ auto walk(int turn) const {
         HeadStart<MatrixProductParams, no_limit> head = {params};
-        return ProductTiles<Config, Config::turns, int, decltype(head)>(rows, columns(), params.group, turn, head);
+        if constexpr (adds_parts<Config>) return PartsInOrder<Config, Config::turns, decltype(head)>(params, rows, turn, head);
+        else return ProductTiles<Config, Config::turns, int, decltype(head)>(rows, columns(), params.group, turn, head);
     }
     __device__ __forceinline__ int columns() const {
         if constexpr (Config::in_parts) return ProductParts<Config>{params}.columns();
         else return params.columns;
     }
     __device__ __forceinline__ int b_column(int tile) const {
-        if constexpr (Config::in_parts) return ProductParts<Config>{params}.column(tile);
+        if constexpr (Config::in_parts || adds_parts<Config>) return ProductParts<Config>{params}.column(tile);
         else return Base::b_column(tile);
     }
 
@@ -59,6 +72,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);
         if constexpr (Config::in_parts) return steps_of_part(ProductParts<Config>{params}.first_inner(unit.first_tile));
+        else if constexpr (Config::in_slabs) return ProductSlabs<Config>{params}.steps(unit, rows, inner);
         else if constexpr (Config::filters) return KeptSteps<Config>(count, params, unit);
         else if constexpr (Config::keeps_in_step) return ClustersInStep<Config>(count, params, walk(0), unit);
         else return count > 0 ? AllSteps<Config>{count} : AllSteps<Config>{1, ceil_div(params.inner, Config::block_inner) + 1}; // copied as zeros
@@ -68,6 +82,11 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     // those past the end are copied as zeros.
     __device__ __forceinline__ AllSteps<Config> steps_of_part(int first) const {
         return {divide(params.part_inner, Config::block_inner), divide(first, Config::block_inner)};
+    }
+
+    template <class Steps> __device__ __forceinline__ int steps_before(const Unit &unit, const Steps &steps) const {
+        if constexpr (adds_parts<Config>) return ProductSlabs<Config>{params}.steps_before(unit, inner);
+        else return Base::steps_before(unit, steps);
     }
 
     // The second warp of the producer's warpgroup looks up targets (target_lookahead.cuh).
@@ -92,7 +111,9 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         targets.add(d, rows, inner, row, column, shared.out.box[warp_index()]);
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_before_store<Config>(shared.stages, params);
+        if constexpr (adds_parts<Config>) SumsInOrder<Config>::wait(shared);
         OutStoreOf<Config::out_is_ragged, Config>::type::store(shared.out, out_map, old, d, to, column);
+        if constexpr (adds_parts<Config>) SumsInOrder<Config>::pass(shared);
     }
 
     __device__ __forceinline__ void finish(const Unit &) {}

@@ -53,6 +53,8 @@ template <class Config, class KernelShared> struct TileKernel {
     __device__ __forceinline__ int a_rows() const { return Config::block_rows; }
     __device__ __forceinline__ int b_column(int tile) const { return tile * Config::block_columns; }
     __device__ __forceinline__ AllSteps<Config> steps(const Unit &) const { return {}; }
+    // In the ping-pong schedule, the number of steps of the tile before a unit's in the order of both warpgroups. steps: of the unit's own.
+    template <class Steps> __device__ __forceinline__ int steps_before(const Unit &, const Steps &steps) const { return steps.count; }
     // Whether the code for a warpgroup's parts of 64 rows is emitted once, as a loop, which takes a few registers more. The kernel must then have exchange().
     static constexpr bool emits_parts_once = false;
     // Called by each consumer warp after its last unit.
@@ -170,7 +172,7 @@ template <class Config, class Kernel> __device__ __forceinline__ void consume_ti
         } while (more);
         for (bool is_first = true; unit.tiles > 0; is_first = false, unit.first_tile++, unit.tiles--) { // counts in `unit` itself, to save registers
             auto steps = kernel.steps(unit);
-            turns.wait(product.ring, steps.count);
+            turns.wait(product.ring, kernel.steps_before(unit, steps));
             int taken = product.multiply(d, first, steps, [&turns] { turns.pass(); });
 #pragma unroll 1
             do {

@@ -55,9 +55,11 @@ template <class Config> struct Ring {
     }
 };
 
-// The steps along the inner size that a tile's product takes: all of them (or those that kept_steps.cuh chooses).
+// The steps along the inner size that a tile's product takes: all of them (or those that kept_steps.cuh chooses). a_row, a_step: how much further A's rows and
+// steps lie in the matrix of its tensor map than in the product (product_slabs.cuh).
 template <class Config> struct AllSteps {
     static constexpr bool passes_some_over = false;
+    static constexpr int a_row = 0, a_step = 0;
     int count = ceil_div(Config::inner_size, Config::block_inner), begin = 0;
     __device__ __forceinline__ bool operator()(int) const { return true; }
 };
@@ -138,14 +140,14 @@ template <class Config> struct TileProduct {
         for (int step = 0; step < steps.count; step++) {
             if (!steps(step)) continue;
             if (step % Config::steps_together == 0) wait_for_free_stages();
-            load_step(a_map, b_map, row, column, rank, steps.begin + step);
+            load_step(a_map, b_map, row + steps.a_row, column, rank, steps.begin + step, steps.a_step);
         }
     }
 
-    __device__ __forceinline__ void load_step(const TensorMap &a_map, const TensorMap &b_map, int row, int column, int rank, int step) {
+    __device__ __forceinline__ void load_step(const TensorMap &a_map, const TensorMap &b_map, int row, int column, int rank, int step, int a_step) {
         mbarrier_arrive_expect(full(), a_rows * row_bytes + b_bytes);
         int k = step * Config::block_inner;
-        load_a(a_map, k, row);
+        load_a(a_map, k + a_step * Config::block_inner, row);
 #pragma unroll
         for (int i = 0; i < boxes_of_block; i++) load_b_box(b_map, k, column, rank * boxes_of_block + i);
         ring.advance();

@@ -4,7 +4,7 @@
 // remaining tiles follow one another. The producer loads them in this order through one ring of stages.
 //
 // Hand-over: when a warpgroup g has issued all products of a tile, its four warps arrive at barrier[1 - g] (pass()) and begin their epilogue. Before its next
-// tile, a warpgroup waits at its own barrier (wait()) and passes over the stages of the other's tile. All tiles have the same number of steps.
+// tile, a warpgroup waits at its own barrier (wait()) and passes over the stages of the other's tile.
 // Config: those of tile_product
 template <class Config> struct Turns {
     Stages<Config> &shared;
@@ -28,7 +28,7 @@ template <class Config> struct Turns {
     }
 
     // Called before the products of the group's next tile. If the tile before it in the order is the other warpgroup's, waits until that one's products have
-    // been issued, and passes over its stages. steps: of a tile.
+    // been issued, and passes over its stages. steps: of that tile.
     __device__ __forceinline__ void wait(Ring<Config> &ring, int steps) const {
         WarpTurn own = of_warp();
         if (own.turn == 0 || own.turn > own.others) return;

@@ -7,7 +7,7 @@
 #include "gradient_cases.h"
 
 /* The sizes of the largest way. */
-enum { MOST_HIDDEN = 1024, MOST_VOCAB = 56000, MOST_ROWS = 2304, REPEATS = 20, HIDDEN_STREAM = 41, WEIGHT_STREAM, G_STREAM };
+enum { MOST_HIDDEN = 1536, MOST_VOCAB = 56000, MOST_ROWS = 2304, REPEATS = 20, HIDDEN_STREAM = 41, WEIGHT_STREAM, G_STREAM };
 
 static flp_gpu *const gpu = &flp_device_test.gpu;
 
@@ -20,6 +20,7 @@ typedef struct {
     int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for the whole batch, which has more than D rows */
     int spare;        /* 1, with lends: the whole batch's are in the workspace, which has room for more of them */
     int frozen;       /* 1: grad_hidden alone, whose product is in parts of the vocabulary */
+    int slabs;        /* > 0, with lends: the whole batch has so many rows, no more than D, whose products take several slabs of exponentials at once */
 } way;
 
 static const way ways[] = {
@@ -34,6 +35,8 @@ static const way ways[] = {
     { .name = "linear_cross_entropy, exponentials in grad_weight", .loss = 1, .lends = 1 },
     { .name = "linear_cross_entropy, exponentials in grad_weight, portable", .backend = FLP_BACKEND_PORTABLE, .loss = 1, .lends = 1 },
     { .name = "linear_cross_entropy, exponentials in grad_weight or in the workspace", .loss = 1, .lends = 1, .spare = 1 },
+    { .name = "linear_cross_entropy, several slabs at once, by warpgroups in turn", .loss = 1, .lends = 1, .slabs = 1024 },
+    { .name = "linear_cross_entropy, several slabs at once", .loss = 1, .lends = 1, .slabs = 1500 },
     { .name = "a frozen head, with its forward", .with_forward = 1, .frozen = 1 },
     { .name = "a frozen head, linear_cross_entropy", .loss = 1, .frozen = 1 },
     { .name = "a frozen head, linear_cross_entropy, portable", .backend = FLP_BACKEND_PORTABLE, .loss = 1, .frozen = 1 },
@@ -42,7 +45,9 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static int hidden_of(const way *how)
 {
-    return how->spare ? 512 : how->lends || how->frozen ? MOST_HIDDEN : 256;
+    if (how->slabs > 0)
+        return how->slabs > 1024 ? MOST_HIDDEN : 1152;
+    return how->spare ? 512 : how->lends || how->frozen ? 1024 : 256;
 }
 
 static int vocab_of(const way *how)
@@ -52,6 +57,8 @@ static int vocab_of(const way *how)
 
 static int rows_of(const way *how)
 {
+    if (how->slabs > 0)
+        return how->slabs;
     return how->lends || how->frozen ? MOST_ROWS : 1000; /* with a frozen head, more than a chunk of rows */
 }
 
@@ -135,6 +142,8 @@ static void check_that_it_lends(const way *how, const flp_linear_cross_entropy_p
 
     assert_succeeds(flp_linear_cross_entropy_plan_create(flp_device_test.context, problem, &plan));
     assert_int_equal(!(how->spare && is_whole), strstr(flp_plan_describe(plan), "bytes of grad_weight's unwritten part") != NULL);
+    if (is_whole)
+        assert_int_equal(how->slabs > 0, strstr(flp_plan_describe(plan), "out_f32.adds.slabs") != NULL);
     if (is_whole || problem->backward.forward.rows <= 256)
         assert_int_equal(is_whole, strstr(flp_plan_describe(plan), "exponentials computed again: ") != NULL);
     flp_plan_destroy(plan);

@@ -112,6 +112,11 @@ static const char *const patterns[] = {
 
     "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_f32.adds.sm_90a",
     "matrix_product.bf16." TURN_PRODUCT_TILES "{|.b_transposed}.out_f32{|.adds}.sm_90a",
+    "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_f32.adds.slabs.sm_90a",
+    "matrix_product.bf16." TURN_PRODUCT_TILES "{|.b_transposed}.out_f32.adds.slabs.sm_90a",
+    "matrix_product.bf16." HOPPER_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16{|.ragged}.slabs.targets_in_rows.sm_90a",
+    "matrix_product.bf16." LEAN_PRODUCT_TILES ".a_transposed.b_transposed.out_bf16.slabs.targets_in_rows.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.{out_f32|out_f16.ragged}.slabs.targets_in_rows.sm_90a",
     "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_f32.parts.sm_90a",
     "matrix_product.bf16." TURN_PRODUCT_TILES "{|.b_transposed}.out_f32.parts.sm_90a",
     "matrix_product.bf16.bm64.bv64.{c1|c2}.{p6|p8}{|.b_transposed}.out_f32{|.parts}.sm_90a",

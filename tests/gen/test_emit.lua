@@ -64,6 +64,7 @@ local samples = {
   "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.adds.targets_in_columns.sm_90a",
   "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
   "matrix_product.bf16.bm64.bv64.c1.p6.b_transposed.out_f32.parts.sm_90a",
+  "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.slabs.sm_90a",
   "matrix_product.bf16.bm128.bv128.c1.p4.out_f32.parts.sm_80",
   "matrix_product.f16.bm64.bv128.c1.p4.b_transposed.out_f32.adds.vec2.sm_80",
   "token_loss.loss_policy_gradient.sm_90a",
@@ -294,7 +295,7 @@ end
 
 function TestEmit.test_the_manifest_has_the_header_s_fields_in_order()
   local names = manifest_fields()
-  luaunit.assertEquals(#names, 18)
+  luaunit.assertEquals(#names, 19)
   for _, text in ipairs(samples) do
     local written = {}
     for line in emitted(text).manifest:gmatch("([^\n]*)\n") do written[#written + 1] = line:match("^([%w_]+) [^ ].*$") end
@@ -326,7 +327,7 @@ function TestEmit.test_the_manifest_tells_what_budget_derives()
       resident_blocks = budget.resident_blocks(n, arch.find(spec.arch)),
       dependent_launch = arch.find(spec.arch).dependent_launch and result.source:find("wait_for_previous_kernel();", 1, true) and 1 or 0,
       block_columns = spec.bv or n.block_columns or 0, block_inner = n.block_inner or 0, n_split = spec.s or 0, a_box_rows = n.a_box_rows or 0,
-      b_box_columns = n.b_box_columns or 0, b_box_rows = n.b_box_rows or 0,
+      b_box_columns = n.b_box_columns or 0, b_box_rows = n.b_box_rows or 0, takes_slabs = spec.slabs and 1 or 0,
     } do
       luaunit.assertEquals({ text, name, values[name] }, { text, name, tostring(wanted) })
     end

@@ -97,6 +97,10 @@ function TestLegality.test_each_rule_of_the_hopper_product_refuses()
     { { parts = true, out = "bf16" }, "parts", "sums in f32" }, { { parts = true, out = "f32", adds = true }, "parts", "overwrite" },
     { { parts = true, out = "f32", in_step = true }, "parts", "steps of the whole inner size" },
     { { filter = true, in_step = true }, "in_step", "a filter" },
+    { { slabs = true, in_step = true }, "slabs", "clusters in step" }, { { slabs = true, adds = true, out = "bf16" }, "slabs", "sums in f32" },
+    { { slabs = true, out = "f32" }, "slabs", "added to out" },
+    { { wg = 128, bv = 192, cluster = 2, slabs = true, a_transposed = true, b_transposed = true, out = "bf16" }, "bv = 192", "single blocks" },
+    { { wg = 128, bv = 192, cluster = 1, slabs = true, a_transposed = true, b_transposed = true, out = "f32" }, "bv = 192", "16 bits" },
   })
 end
 
@@ -160,7 +164,7 @@ function TestLegality.test_each_rule_of_the_portable_tile_refuses()
   assert_all_refused(product_on(portable), portable_rules(11, 180224))
   assert_covered("gen/kernels/matrix_product_portable.lua", product_on(portable), {
     { { ragged = true }, "ragged", "each element" }, { { parts = true, out = "bf16" }, "parts", "sums in f32" },
-    { { parts = true, out = "f32", targets = "of_rows" }, "parts", "without targets" },
+    { { parts = true, out = "f32", targets = "of_rows" }, "parts", "without targets" }, { { slabs = true }, "slabs", "one matrix" },
   })
   assert_all_refused(gradients_on(portable), portable_rules(11, 180224))
 end

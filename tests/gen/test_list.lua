@@ -122,6 +122,8 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.logit_sum.packed.sm_90a",
     "linear_logp_combine.bm8.logit_sum.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.logit_sum.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_f32.adds.slabs.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.slabs.targets_in_rows.sm_90a",
   })
   luaunit.assertEquals(list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100")
 end

@@ -123,6 +123,26 @@ function TestSelectBackward.test_tiles_of_products_follow_the_rows()
   end
 end
 
+-- Products take several slabs of saved exponentials at once where one wave of grad_hidden's tiles fills more than half of the multiprocessors, with any rows of
+-- the calls that share a plan: nearly all, with at most half as many rows as D, or fewer with any rows. Full waves do, too.
+function TestSelectBackward.test_products_of_blocks_take_slabs()
+  for _, wanted in ipairs {
+    { 129, 4096, true }, { 1024, 4096, true }, { 2048, 4096, true }, { 4096, 8192, false }, { 1024, 2048, true }, { 2048, 2048, false }, { 256, 2048, true },
+    { 2048, 1536, true }, { 1024, 1536, true }, { 512, 2304, true }, { 1024, 2304, true }, { 2048, 2304, false }, { 1024, 1920, false }, { 1024, 1024, false },
+    { 128, 8192, false },
+  } do
+    local n, d, takes = table.unpack(wanted)
+    local problem = ("linear_logp_backward:bf16:n%d:d%d:v131072:gw_bf16:forward:saved_exp"):format(n, d)
+    local function of(text, capability)
+      local _, specs = selected(problem:gsub("gw_bf16", text), capability)
+      return { n, d, specs.hidden_product and specs.hidden_product.slabs or false, specs.weight_product and specs.weight_product.slabs or false }
+    end
+    luaunit.assertEquals(of("gh_bf16:gw_bf16", 90), { n, d, takes, takes })
+    luaunit.assertEquals(of("gh_bf16:gw_bf16", 80), { n, d, false, false })
+    luaunit.assertEquals(of("gw_bf16", 90), { n, d, false, false })
+  end
+end
+
 -- A product in parts writes fp32 sums alone. What adds them writes packed rows, with the targets' contribution, or sums that are finished later.
 function TestSelectBackward.test_parts_of_grad_hiddens_product_are_added_by_another_kernel()
   for _, capability in ipairs { 80, 90 } do

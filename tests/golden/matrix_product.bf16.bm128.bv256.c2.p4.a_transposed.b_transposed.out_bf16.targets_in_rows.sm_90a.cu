@@ -43,6 +43,7 @@ struct Config {
     static constexpr bool filters = false;
     static constexpr bool keeps_in_step = false;
     static constexpr bool in_parts = false;
+    static constexpr bool in_slabs = false;
     static constexpr bool out_is_ragged = false;
     using out_element = bf16;
     static constexpr bool adds = false;

@@ -1,4 +1,7 @@
 /* linear_cross_entropy's chunks of the vocabulary on the host machine: blocks of saved exponentials in grad_weight, and chunks that share launches. */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/dtype.h"
 #include "host/budgeted_loss.h"
 #include "host/host_linear_cross_entropy.h"
@@ -21,6 +24,8 @@ static const struct {
     rest rest;            /* what the other entries of the vocabulary have */
     int early;            /* with REST_AGAIN: the number of blocks that are computed again right behind the forward */
     int on_hopper;        /* 1: on Hopper alone, whose tensor map of the saved exponentials it is about; it takes long */
+    int takes_slabs;      /* 1: on Hopper the products take several slabs at once, and those for grad_hidden add block after block */
+    int is_wide;          /* 1, with it: grad_hidden's product has the tile of more rows, which both warpgroups share */
 } lending[] = {
     { .c = { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } },
       .blocks = 3,
@@ -38,11 +43,31 @@ static const struct {
       .blocks = 5,
       .saved = 5,
       .slab = 1 },
-    { .c = { .gradient = { .name = "lent, a narrower last slab", .forward.problem = { .dtype = FLP_BF16, .rows = 160, .hidden = 256, .vocab = 7700 } } },
+    { .c = { .gradient = { .name = "lent, a narrower last slab",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 160, .hidden = 256, .vocab = 7700 },
+                           .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
       .blocks = 7,
       .saved = 7,
       .slab = 2,
-      .on_hopper = 1 },
+      .on_hopper = 1,
+      .takes_slabs = 1 },
+    { .c = { .gradient = { .name = "lent, grad_weight of several slabs at once",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 136, .hidden = 512, .vocab = 7310 },
+                           .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      .blocks = 9,
+      .saved = 9,
+      .slab = 1,
+      .on_hopper = 1,
+      .takes_slabs = 1 },
+    { .c = { .gradient = { .name = "lent, grad_weight of several slabs without a valid row",
+                           .forward = { .rows = FLP_CASE_ALL_IGNORED | FLP_CASE_IGNORED_NAN,
+                                        .problem = { .dtype = FLP_BF16, .rows = 136, .hidden = 512, .vocab = 7310 } },
+                           .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      .blocks = 9,
+      .saved = 9,
+      .slab = 1,
+      .on_hopper = 1,
+      .takes_slabs = 1 },
     { .c = { .gradient = { .name = "lent, one block, fp32 gradients",
                            .forward = { .rows = FLP_CASE_EQUAL_TARGETS,
                                         .problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 64, .vocab = 3100, .bias_dtype = FLP_F32 } },
@@ -84,7 +109,18 @@ static const struct {
       .saved = 5,
       .slab = 2,
       .rest = REST_SAVED,
-      .on_hopper = 1 },
+      .on_hopper = 1,
+      .takes_slabs = 1 },
+    { .c = { .gradient = { .name = "lent, the rest saved, in slabs that are read together",
+                           .forward.problem = { .dtype = FLP_BF16, .rows = 136, .hidden = 512, .vocab = 5400 },
+                           .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      .blocks = 5,
+      .saved = 5,
+      .slab = 2,
+      .rest = REST_SAVED,
+      .on_hopper = 1,
+      .takes_slabs = 1,
+      .is_wide = 1 },
     { .c = { .gradient = { .name = "lent, the rest computed again", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } },
       .blocks = 3,
       .saved = 3,
@@ -104,7 +140,8 @@ static const struct {
       .saved = 3,
       .slab = 2,
       .rest = REST_AGAIN,
-      .early = 1 },
+      .early = 1,
+      .takes_slabs = 1 },
     { .c = { .gradient = { .name = "lent, all of the rest computed again early",
                            .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 },
                            .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
@@ -161,6 +198,32 @@ static void save_the_rest(flp_linear_work *work)
     work->chunks.rest_bytes = (lending[lending_case].early - 1) * block_bytes(work);
 }
 
+static const flp_kernel *kernel_of(const flp_plan *plan, const char *variant)
+{
+    char variants[1][FLP_VARIANT_BYTES];
+    const flp_kernel *kernel;
+
+    snprintf(variants[0], sizeof(variants[0]), "%s", variant);
+    assert_succeeds(flp_kernel_store_get(plan->context->store, &plan->device, 1, (const char(*)[FLP_VARIANT_BYTES])variants, &kernel));
+    assert_int_equal(1, kernel->manifest.takes_slabs);
+    return kernel;
+}
+
+/* Gives the plan kernels that it chooses itself only for sizes that take too long here. */
+static void take_slabs(flp_plan *plan)
+{
+    flp_linear_logp_backward_plan *backward = &((flp_linear_cross_entropy_plan *)(void *)plan)->backward;
+    const flp_kernel **kernels = backward->common.kernels;
+
+    if (!lending[lending_case].takes_slabs || !flp_manifest_takes_maps(&backward->hidden_product->manifest))
+        return;
+    kernels[FLP_ROLE_HIDDEN_PRODUCT] = backward->hidden_product =
+        kernel_of(plan, lending[lending_case].is_wide ? "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.slabs.sm_90a"
+                                                      : "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_f32.adds.slabs.sm_90a");
+    kernels[FLP_ROLE_WEIGHT_PRODUCT] = backward->weight_product =
+        kernel_of(plan, "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.slabs.targets_in_rows.sm_90a");
+}
+
 /* Makes the blocks narrow and more than there may be room for: a plan for such small sizes would have few. */
 static void lend_narrow_blocks(flp_plan *plan)
 {
@@ -168,6 +231,7 @@ static void lend_narrow_blocks(flp_plan *plan)
     flp_vocab_lending lent;
 
     assert_true(work->chunks.saves_exp && !work->chunks.direct);
+    take_slabs(plan);
     work->chunks.lent_columns = LENT_COLUMNS;
     work->chunks.saved_columns = (int64_t)lending[lending_case].blocks * LENT_COLUMNS;
     work->chunks.columns = FLP_BACKWARD_COLUMNS;

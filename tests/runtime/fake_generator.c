@@ -39,7 +39,7 @@ flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp
     flp_text_append(
         &manifest,
         "variant %s\nkernel kernel_%s\narch %s\nthreads 128\nshared_bytes %d\nregisters 32\nlocal_bytes 0\ncluster 1\nresident_blocks 1\ndependent_launch 0\nblock_rows 64\n"
-        "block_columns 128\nblock_inner 64\nn_split 8\na_box_rows 0\nb_box_columns 0\nb_box_rows 0\n"
+        "block_columns 128\nblock_inner 64\nn_split 8\na_box_rows 0\nb_box_columns 0\nb_box_rows 0\ntakes_slabs 0\n"
         "numerics fake\n",
         variant, name, arch, strcmp(name, "large") ? 1024 : 100000);
     emitted->source = source.data;

@@ -116,6 +116,7 @@ static void clusters_of_long_products_keep_in_step(void **state)
 typedef struct {
     char kind;
     int workers, tiles, wait;
+    int columns, parts, slab_columns; /* of the vocabulary, of a product */
 } started;
 static started starts[128];
 static int start_count;
@@ -126,12 +127,15 @@ static void note_start(const fake_launch *launch)
 
     if (strstr(launch->kernel, "grad_logits")) {
         const flp_grad_logits_params *params = launch->parameters[3]; /* behind three maps */
-        *to = (started){ 'd', params->head_workers, params->head_tiles, params->pdl_wait_in_epilogue };
+        *to = (started){ 'd', params->head_workers, params->head_tiles, params->pdl_wait_in_epilogue, 0, 0, 0 };
     } else if (strstr(launch->kernel, "matrix_product")) {
         const flp_matrix_product_params *params = launch->parameters[3];
-        *to = (started){ strstr(launch->kernel, "targets_in_rows") ? 'w' : 'h', params->head_workers, params->head_tiles, params->pdl_wait_in_epilogue };
+        const int is_weight = strstr(launch->kernel, "targets_in_rows") != NULL;
+        *to =
+            (started){ is_weight ? 'w' : 'h', params->head_workers, params->head_tiles, params->pdl_wait_in_epilogue, is_weight ? params->rows : params->inner,
+                       params->parts,         params->slab_columns };
     } else if (strstr(launch->kernel, "save_exp") && ((const flp_linear_logp_params *)launch->parameters[3])->phase == FLP_SAVE_EXP_BLOCK) {
-        *to = (started){ 'e', 0, 0, 0 };
+        *to = (started){ .kind = 'e' };
     } else {
         return;
     }
@@ -227,22 +231,52 @@ static void products_of_few_rows_begin_with_grad_hidden(void **state)
     assert_contains(flp_plan_describe(plan), "saved exponentials: 128256 vocabulary entries, 16416768 bytes of grad_weight's unwritten part\n");
 }
 
-/* At 512 rows grad_weight has room for two slabs of exponentials, of 11 and of 8 blocks. Behind the latter lie the rest's. */
-static void blocks_of_few_rows_share_a_product_of_grad_weight(void **state)
+enum { BLOCK = 6144 /* columns */ };
+
+static void assert_slabs(int at, char kind, int wait, int columns, int parts, int slab_columns)
 {
-    int at;
+    assert_in_range(at, 0, start_count - 1);
+    assert_int_equal(kind, starts[at].kind);
+    assert_int_equal(wait, starts[at].wait);
+    assert_int_equal(columns, starts[at].columns);
+    assert_int_equal(slab_columns, starts[at].slab_columns);
+    if (kind == 'h')
+        assert_int_equal(parts, starts[at].parts);
+}
+
+/* At 1024 rows grad_weight has room for three slabs of exponentials, of 7 blocks each, of which the last has the rest's. One product adds all of them to
+ * grad_hidden's sums, block by block. grad_weight's begins on the two of 66 clusters that have no tile of it, and takes two slabs at once, which lie behind all
+ * that they write. */
+static void blocks_of_few_rows_share_launches(void **state)
+{
+    const int vocab = 128256;
 
     (void)state;
-    note_step(512);
-    assert_start('w', 0, 0, starts[0]);
-    at = assert_hidden_products(1, 11, FLP_PDL_WAIT_LAST);
-    assert_start('w', 0, 0, starts[at]);
-    assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at].wait);
-    at = assert_hidden_products(at + 1, BLOCKS - 11, FLP_PDL_WAIT_BEFORE_STORE);
-    assert_start('w', 0, 0, starts[at]);
-    assert_int_equal(FLP_PDL_WAIT_BEFORE_STORE, starts[at].wait);
-    assert_int_equal(start_count, assert_hidden_products(at + 1, REST, FLP_PDL_WAIT_BEFORE_STORE));
+    note_step(1024);
+    assert_slabs(0, 'h', FLP_PDL_WAIT_FIRST, vocab, BLOCKS + REST, 7 * BLOCK);
+    assert_slabs(1, 'w', FLP_PDL_WAIT_LAST, 14 * BLOCK, 0, 7 * BLOCK);
+    assert_int_equal(4, starts[1].workers);
+    assert_slabs(2, 'w', FLP_PDL_WAIT_BEFORE_STORE, 5 * BLOCK, 0, 5 * BLOCK);
+    assert_slabs(3, 'w', FLP_PDL_WAIT_BEFORE_STORE, vocab - BLOCKS * BLOCK, 0, vocab - BLOCKS * BLOCK);
+    assert_int_equal(4, start_count);
     assert_int_equal(3, gathers());
+}
+
+/* At 1536 rows the second of two waves of grad_hidden's tiles would leave most clusters without one, so that each block has a product of its own. */
+static void blocks_in_waves_that_are_not_full_have_launches_of_their_own(void **state)
+{
+    int slabs = 0, hidden = 0;
+
+    (void)state;
+    note_step(1536);
+    assert_int_equal('w', starts[0].kind);
+    for (int i = 0; i < start_count; i++) {
+        assert_int_equal(i == 0 ? FLP_PDL_WAIT_FIRST : i == 1 ? FLP_PDL_WAIT_LAST : FLP_PDL_WAIT_BEFORE_STORE, starts[i].wait);
+        slabs += starts[i].kind == 'w';
+        hidden += starts[i].kind == 'h';
+    }
+    assert_int_equal(BLOCKS + REST, hidden);
+    assert_in_range(slabs, 2, BLOCKS + REST);
 }
 
 /* At 4096 rows the forward has no room for the rest, but the workspace has: it is computed again before all products, and rows are gathered and scaled once. */
@@ -382,17 +416,17 @@ static void note_beside(const fake_launch *launch)
     started *to = &starts[start_count];
 
     if (strstr(launch->kernel, "save_exp"))
-        *to = (started){ ((const flp_linear_logp_params *)launch->parameters[3])->phase == FLP_SAVE_EXP_AGAIN ? 'a' : 't', 0, 0, 0 };
+        *to = (started){ .kind = ((const flp_linear_logp_params *)launch->parameters[3])->phase == FLP_SAVE_EXP_AGAIN ? 'a' : 't' };
     else if (strstr(launch->kernel, "backward_finish") && strstr(launch->kernel, "parts"))
-        *to = (started){ 's', 0, 0, ((const flp_backward_finish_params *)launch->parameters[0])->pdl_wait_last };
+        *to = (started){ .kind = 's', .wait = ((const flp_backward_finish_params *)launch->parameters[0])->pdl_wait_last };
     else if (strstr(launch->kernel, "token_loss"))
-        *to = (started){ 'l', 0, 0, ((const flp_token_loss_params *)launch->parameters[0])->pdl_wait_last };
+        *to = (started){ .kind = 'l', .wait = ((const flp_token_loss_params *)launch->parameters[0])->pdl_wait_last };
     else if (strstr(launch->kernel, "matrix_product"))
-        *to = (started){ 'h', 0, 0, ((const flp_matrix_product_params *)launch->parameters[3])->pdl_wait_in_epilogue == FLP_PDL_WAIT_LAST };
+        *to = (started){ .kind = 'h', .wait = ((const flp_matrix_product_params *)launch->parameters[3])->pdl_wait_in_epilogue == FLP_PDL_WAIT_LAST };
     else if (strstr(launch->kernel, "combine"))
-        *to = (started){ 'c', 0, 0, 0 };
+        *to = (started){ .kind = 'c' };
     else if (strstr(launch->kernel, "backward_rows") && ((const flp_backward_rows_params *)launch->parameters[0])->differentiates)
-        *to = (started){ 'd', 0, 0, 0 };
+        *to = (started){ .kind = 'd' };
     else
         return;
     if (start_count < 127)
@@ -454,7 +488,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(grad_hidden_comes_first_where_there_is_room),
         TEST(products_of_few_rows_begin_with_grad_hidden),
-        TEST(blocks_of_few_rows_share_a_product_of_grad_weight),
+        TEST(blocks_of_few_rows_share_launches),
+        TEST(blocks_in_waves_that_are_not_full_have_launches_of_their_own),
         TEST(the_rest_is_computed_early_where_it_has_room),
         TEST(the_rest_of_many_rows_comes_last),
         TEST(chunks_of_few_rows_share_launches),

@@ -169,7 +169,8 @@ typedef enum { LOSS_AND_GRADIENTS, BACKWARD_ALONE, FORWARD_AND_BACKWARD } operat
 static operation running;
 static flp_linear_cross_entropy_problem problem;
 static flp_linear_cross_entropy_args args;
-static int followed; /* launches whose places were followed, since the call began */
+static int followed;       /* launches whose places were followed, since the call began */
+static int slabs_together; /* products that took several slabs */
 
 /* An address at which there is nothing. */
 static void *address_of(int number)
@@ -274,15 +275,23 @@ static void follow_derivatives(const flp_grad_logits_params *params)
     followed++;
 }
 
-/* What a product takes: exponentials or derivatives of `columns` vocabulary entries from `first` on. */
+/* What a product takes: exponentials or derivatives of `columns` vocabulary entries from `first` on, which may lie in slabs. */
 static place terms_of(const flp_matrix_product_params *params, int64_t rows, int64_t first, int64_t columns)
 {
     const place *found = find_place((uintptr_t)params->a);
-    place terms = matrix(params->a, rows, columns, params->a_stride, found && found->holds == DERIVATIVES ? DERIVATIVES : EXPONENTIALS);
+    const kind holds = found && found->holds == DERIVATIVES ? DERIVATIVES : EXPONENTIALS;
+    place terms = { .begin = (uintptr_t)params->a, .holds = holds };
 
-    terms.first = first;
-    terms.columns = columns;
-    read_place(terms);
+    for (int64_t at = 0, slab = 0; at < columns; at += params->slab_columns, slab++) {
+        const int64_t of_slab = columns - at < params->slab_columns ? columns - at : params->slab_columns;
+        place read = matrix((const char *)params->a + slab * params->slab_rows * params->a_stride * 2, rows, of_slab, params->a_stride, holds);
+
+        read.first = first + at;
+        read.columns = of_slab;
+        read_place(read);
+        terms.end = read.end;
+    }
+    slabs_together += columns > params->slab_columns;
     return terms;
 }
 
@@ -485,20 +494,25 @@ static int create_plan(flp_plan **plan)
     return 1;
 }
 
-/* Many numbers of rows, up to four times D: exponentials of all rows in grad_weight, in parts of it, beside them in the workspace, and computed again. */
-static void run_sizes(int64_t hidden, int64_t vocab, flp_dtype grad_weight, double softcap)
+/* Many numbers of rows, up to a plan's. */
+static void run_up_to(int64_t most, int64_t hidden, int64_t vocab, flp_dtype grad_weight, double softcap)
 {
     flp_plan *plan;
 
-    problem = (flp_linear_cross_entropy_problem){
-        .backward = { .forward = { .dtype = FLP_BF16, .rows = FACTOR_OF_ROWS * hidden, .hidden = hidden, .vocab = vocab, .softcap = softcap },
-                      .grad_hidden = FLP_BF16,
-                      .grad_weight = grad_weight }
-    };
+    problem =
+        (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = most, .hidden = hidden, .vocab = vocab, .softcap = softcap },
+                                                          .grad_hidden = FLP_BF16,
+                                                          .grad_weight = grad_weight } };
     assert_true(create_plan(&plan));
-    for (int64_t rows = 1; rows <= problem.backward.forward.rows; rows += 1 + (rows < 2 * hidden ? hidden / 19 : hidden / 3))
+    for (int64_t rows = 1; rows <= most; rows += 1 + (rows < 2 * hidden ? hidden / 19 : hidden / 3))
         run(plan, rows);
     flp_plan_destroy(plan);
+}
+
+/* Up to four times D: exponentials of all rows in grad_weight, in parts of it, beside them in the workspace, and computed again. */
+static void run_sizes(int64_t hidden, int64_t vocab, flp_dtype grad_weight, double softcap)
+{
+    run_up_to(FACTOR_OF_ROWS * hidden, hidden, vocab, grad_weight, softcap);
 }
 
 static void what_a_launch_reads_is_what_was_written_for_it(void **state)
@@ -512,6 +526,22 @@ static void what_a_launch_reads_is_what_was_written_for_it(void **state)
             run_sizes(hidden[i], vocab[j], FLP_F32, 0);
             run_sizes(hidden[i], vocab[j], FLP_BF16, 30);
         }
+}
+
+/* Plans for so few rows that their products take several slabs of exponentials at once. */
+static void it_is_so_with_several_slabs_in_a_product(void **state)
+{
+    static const int64_t hidden[] = { 1536, 2048, 4096 }, vocab[] = { 32000, 50304, 129280, 256000 };
+
+    (void)state;
+    slabs_together = 0;
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+        for (size_t j = 0; j < sizeof(vocab) / sizeof(*vocab); j++)
+            for (int64_t most = 512; most <= 2048; most *= 2) {
+                run_up_to(most, hidden[i], vocab[j], FLP_BF16, 0);
+                run_up_to(most, hidden[i], vocab[j], FLP_F32, 0);
+            }
+    assert_in_range(slabs_together, 300, 10000);
 }
 
 /* In chunks of rows, whose products may be written over the packed rows, or in the last case, where a row of hidden has more elements than dlogit's, not. */
@@ -602,6 +632,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_a_launch_reads_is_what_was_written_for_it, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_so_with_several_slabs_in_a_product, start, stop),
         cmocka_unit_test_setup_teardown(it_is_so_with_a_frozen_head, start, stop),
         cmocka_unit_test_setup_teardown(it_is_so_for_any_sizes_gradients_and_budgets, start, stop),
     };

@@ -25,6 +25,7 @@ static const char *const lines[] = {
     "a_box_rows 64",
     "b_box_columns 64",
     "b_box_rows 256",
+    "takes_slabs 1",
     "numerics bf16 fp32-accumulate bv256",
 };
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
@@ -66,6 +67,7 @@ static void every_field_is_read(void **state)
     assert_int_equal(64, manifest.a_box_rows);
     assert_int_equal(64, manifest.b_box_columns);
     assert_int_equal(256, manifest.b_box_rows);
+    assert_int_equal(1, manifest.takes_slabs);
     assert_string_equal("bf16 fp32-accumulate bv256", manifest.numerics);
 }
 

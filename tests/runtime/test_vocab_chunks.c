@@ -227,6 +227,34 @@ static void few_rows_have_few_slabs(void **state)
     }
 }
 
+/* How many slabs grad_weight's products take one after the other: as many as end before the first of them. The fewer blocks are left, the less room. */
+static void grad_weight_takes_as_many_slabs_as_have_room(void **state)
+{
+    static const struct {
+        int64_t hidden, vocab, rows;
+        int64_t taken[8];
+    } cases[] = { { 4096, 128256, 512, { 1, 1 } }, { 4096, 128256, 1024, { 2, 1 } }, { 2048, 131072, 1024, { 7, 4, 2, 1 } } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const flp_linear_logp_backward_problem normal = linear_work_normal(linear_work_sized(cases[i].rows, cases[i].hidden, cases[i].vocab, FLP_BF16));
+        const flp_linear_work work = linear_work_with_losses(&normal);
+        const flp_vocab_lending lending = flp_vocab_chunks_lending(&normal, &work.chunks, cases[i].rows);
+        const int64_t columns = lending.slab_blocks * work.chunks.lent_columns, slabs = (work.chunks.saved_columns + columns - 1) / columns;
+        int64_t slab = 0;
+
+        for (int j = 0; slab < slabs; j++) {
+            const int64_t at = lending.first + slab * lending.slab_bytes;
+            const int64_t taken = flp_vocab_chunks_slabs_at_once(&normal, slab * columns, columns, at, slabs - slab);
+
+            assert_int_equal(cases[i].taken[j], taken);
+            assert_true(taken == 1 || (slab + taken) * columns * cases[i].hidden * 2 <= at);
+            slab += taken;
+        }
+        assert_int_equal(slabs, slab);
+    }
+}
+
 /* Many numbers of rows for which all blocks are saved, with vocabularies whose last slab is narrower, or would be. */
 static void slabs_are_read_before_they_are_written_over(void **state)
 {
@@ -356,6 +384,7 @@ int main(void)
         cmocka_unit_test(grad_weight_lends_the_saved_exponentials_their_place),
         cmocka_unit_test(early_blocks_do_not_write_over_the_scaled_rows),
         cmocka_unit_test(few_rows_have_few_slabs),
+        cmocka_unit_test(grad_weight_takes_as_many_slabs_as_have_room),
         cmocka_unit_test(slabs_are_read_before_they_are_written_over),
         cmocka_unit_test(no_size_loses_what_has_not_been_read),
         cmocka_unit_test(fewer_rows_never_take_more),

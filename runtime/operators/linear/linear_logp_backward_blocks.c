@@ -46,8 +46,8 @@ static flp_backward_execution with_scaled_rows(const flp_backward_execution *run
 /* A run of blocks, stored slab by slab. */
 typedef struct {
     flp_vocab_run blocks;
-    int64_t slab_blocks, slab_bytes;
-    int has_rest;     /* 1: behind them all of the rest, side by side in the workspace */
+    int64_t slab_blocks, slab_bytes, slab_rows;
+    int has_rest;     /* 1: behind them all of the rest, side by side in the workspace; as long as grad_weight is not written, also behind them in the slabs */
     int64_t early;    /* the number of blocks of the rest behind them, one behind the other in the workspace, */
     int64_t distance; /* so many bytes from one to the next */
 } slabs;
@@ -85,6 +85,33 @@ static flp_dlogit_chunk slab_at(const flp_backward_execution *run, const slabs *
     return slab;
 }
 
+/* The columns of a run's own blocks, and of all that lies in its slabs. */
+static int64_t own_columns(const flp_backward_execution *run, const slabs *all)
+{
+    const int64_t columns = run->chunks->lent_columns;
+
+    return flp_int64_smaller(all->blocks.end * columns, run->forward->vocab) - all->blocks.begin * columns;
+}
+
+static int64_t in_slabs(const flp_backward_execution *run, const slabs *all)
+{
+    return all->has_rest ? run->forward->vocab - all->blocks.begin * run->chunks->lent_columns : own_columns(run, all);
+}
+
+/* So many columns from slab `number` on, as slabs that are multiplied at once. */
+static flp_dlogit_chunk slabs_from(const flp_backward_execution *run, const slabs *all, int64_t number, int64_t columns)
+{
+    const int64_t slab_columns = all->slab_blocks * run->chunks->lent_columns;
+    flp_dlogit_chunk some = slab_at(run, all, number);
+
+    some.columns = columns;
+    if (columns > slab_columns) {
+        some.slab_columns = slab_columns;
+        some.slab_rows = all->slab_rows;
+    }
+    return some;
+}
+
 /* All blocks of a run. */
 static flp_vocab_slab whole_run(const flp_backward_execution *run, const slabs *all)
 {
@@ -110,28 +137,61 @@ static flp_status run_slabs_in_turn(const flp_backward_execution *scaled, const 
     return status;
 }
 
-/* The same with all of grad_hidden's products first: each begins on the clusters that those before it leave idle, and waits for these before it adds to the
- * sums. The first of grad_weight's products overwrites nothing that is read; the others, which may overwrite slabs that are read by all of grad_hidden's and by
- * grad_weight's of the slab before, likewise wait before they write. */
-static flp_status run_slabs_weight_second(const flp_backward_execution *scaled, const slabs *all)
+/* All of grad_hidden's products of a run. Those of all its slabs are one launch, which reads the rest behind them, or each begins on the clusters that those
+ * before it leave idle, and waits for these before it adds to the sums. */
+static flp_status run_hidden_products(const flp_backward_execution *scaled, const slabs *all)
 {
+    const int together = flp_backward_adds_blocks(scaled);
     flp_status status = FLP_OK;
 
-    for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i++) {
-        flp_dlogit_chunk slab = slab_at(scaled, all, i);
+    for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i += i == 0 && together ? own_slabs(all) + all->has_rest : 1) {
+        flp_dlogit_chunk slab = i == 0 && together ? slabs_from(scaled, all, 0, in_slabs(scaled, all)) : slab_at(scaled, all, i);
 
         slab.pdl_wait_in_epilogue = i > 0 ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_FIRST;
         status = flp_backward_run_hidden_products(scaled, &slab, 0, slab.columns);
     }
-    for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i++) {
-        flp_dlogit_chunk slab = slab_at(scaled, all, i);
-        flp_vocab_slab behind_all = whole_run(scaled, all);
+    return status;
+}
 
-        behind_all.columns = slab.columns;
+/* The head start of grad_weight's first product over the last of grad_hidden's. */
+static flp_head_start head_start_behind(const flp_backward_execution *scaled, const slabs *all, int64_t columns)
+{
+    const int64_t block = scaled->chunks->lent_columns;
+    const flp_tile_work last = flp_backward_hidden_work(scaled, all->early > 0 ? block : in_slabs(scaled, all));
+    flp_vocab_slab whole = whole_run(scaled, all);
+
+    whole.columns = columns;
+    return flp_backward_adds_blocks(scaled) ? flp_backward_weight_head_start(scaled, &last, columns) : flp_backward_head_start_behind(scaled, block, &whole);
+}
+
+/* The number of own slabs from `number` on that one launch of grad_weight's product takes. */
+static int64_t weight_slabs(const flp_backward_execution *run, const slabs *all, int64_t number)
+{
+    const int64_t most = own_slabs(all) - number, columns = all->slab_blocks * run->chunks->lent_columns;
+    const int64_t first = all->blocks.begin * run->chunks->lent_columns + number * columns;
+
+    if (most <= 1 || !run->call.plan->weight_product->manifest.takes_slabs)
+        return 1;
+    if (all->blocks.first < 0)
+        return most;
+    return flp_vocab_chunks_slabs_at_once(run->problem, first, columns, all->blocks.first + number * all->slab_bytes, most);
+}
+
+/* The same with all of grad_hidden's products first. The first of grad_weight's products overwrites nothing that is read; the others, which may overwrite slabs
+ * that are read by all of grad_hidden's and by grad_weight's of the slabs before, wait before they write. */
+static flp_status run_slabs_weight_second(const flp_backward_execution *scaled, const slabs *all)
+{
+    const int64_t columns = all->slab_blocks * scaled->chunks->lent_columns;
+    flp_status status = run_hidden_products(scaled, all);
+
+    for (int64_t i = 0, taken; status == FLP_OK && i < slab_count(all); i += taken) {
+        flp_dlogit_chunk slab;
+
+        taken = weight_slabs(scaled, all, i);
+        slab = taken > 1 ? slabs_from(scaled, all, i, flp_int64_smaller(taken * columns, own_columns(scaled, all) - i * columns)) : slab_at(scaled, all, i);
         slab.weight_goes_second = i == 0;
         slab.weight_waits_to_store = !slab.weight_goes_second;
-        slab.weight_head =
-            slab.weight_goes_second ? flp_backward_head_start_behind(scaled, scaled->chunks->lent_columns, &behind_all) : (flp_head_start){ 0, 0 };
+        slab.weight_head = slab.weight_goes_second ? head_start_behind(scaled, all, slab.columns) : (flp_head_start){ 0, 0 };
         status = flp_backward_run_weight_product(scaled, &slab);
     }
     return status;
@@ -139,7 +199,8 @@ static flp_status run_slabs_weight_second(const flp_backward_execution *scaled, 
 
 static flp_status run_blocks(const flp_backward_execution *scaled, const slabs *some)
 {
-    const int weight_goes_second = flp_backward_weight_can_go_second(scaled) && !scaled->call.plan->bias && flp_backward_run_at_once(scaled, 2);
+    const int weight_goes_second =
+        flp_backward_weight_can_go_second(scaled) && !scaled->call.plan->bias && (flp_backward_adds_blocks(scaled) || flp_backward_run_at_once(scaled, 2));
 
     return weight_goes_second ? run_slabs_weight_second(scaled, some) : run_slabs_in_turn(scaled, some);
 }
@@ -232,6 +293,7 @@ flp_status flp_backward_run_lent(const flp_backward_execution *run)
     slabs some = { .blocks = { 0, lending.again > 0 ? lending.blocks : all, lending.first },
                    .slab_blocks = lending.slab_blocks,
                    .slab_bytes = lending.slab_bytes,
+                   .slab_rows = lending.slab_rows,
                    .has_rest = lending.rest > 0,
                    .early = lending.early,
                    .distance = lending.slab_rows * columns * flp_dtype_bytes(run->forward->dtype) };

@@ -20,7 +20,10 @@ static flp_matrix packed_matrix(const flp_backward_execution *run)
 
 static flp_matrix dlogit_matrix(const flp_backward_execution *run, const flp_dlogit_chunk *part)
 {
-    return (flp_matrix){ part->dlogit, run->forward->dtype, run->rows.rows, part->columns, part->stride };
+    const int64_t before = part->slab_columns > 0 ? flp_int64_divide_up(part->columns, part->slab_columns) - 1 : 0; /* slabs before the last */
+
+    return (flp_matrix){ part->dlogit, run->forward->dtype, before * part->slab_rows + run->rows.rows,
+                         part->slab_columns > 0 ? part->slab_columns : part->columns, part->stride };
 }
 
 /* The part of weight, or of grad_weight, that belongs to the vocabulary entries from first on. */
@@ -141,6 +144,19 @@ static uint32_t *meetings_of(const flp_backward_execution *run, flp_role role, c
     return &flp_backward_counts_of(run)->meetings[role == FLP_ROLE_HIDDEN_PRODUCT];
 }
 
+/* The slabs in which dlogit lies, for kernels that take more than one. */
+static void set_slabs(const flp_dlogit_chunk *part, flp_matrix_product_params *params)
+{
+    params->slab_rows = (int32_t)part->slab_rows;
+    params->slab_columns = (int32_t)(part->slab_columns > 0 ? part->slab_columns : flp_int64_round_up(part->columns, FLP_BACKWARD_COLUMNS));
+}
+
+/* Elements of a row of A that a launch's tiles read before they go on to the next ones. */
+static int64_t inner_at_once(const flp_tile_launch *launch, const flp_matrix_product_params *params)
+{
+    return params->parts > launch->parts ? params->part_inner : params->inner;
+}
+
 static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, flp_role role, flp_tile_launch *launch,
                               flp_matrix_product_params *params)
 {
@@ -156,19 +172,22 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
     params->kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work);
     params->rows = (int32_t)launch->rows;
     params->columns = (int32_t)launch->columns;
-    launch->row_bytes = flp_int64_larger(FLP_LONG_ROW_BYTES, params->inner * (int64_t)flp_dtype_bytes(launch->a.dtype));
+    launch->row_bytes = flp_int64_larger(FLP_LONG_ROW_BYTES, inner_at_once(launch, params) * (int64_t)flp_dtype_bytes(launch->a.dtype));
     launch->params = params;
     launch->group = &params->group;
     flp_workspace_begin_step(run->call.workspace, step);
     return flp_tile_launch_run(&run->call.plan->common, role, launch, run->call.args->stream);
 }
 
-/* sums += dlogit . weight. All that this reads was complete before grad_weight's product began. With a direct product, grad_hidden = dlogit . weight of the
- * whole vocabulary, which overwrites the packed rows that grad_weight's product has read. With parts, each part's sums are stored for flp_backward_sum_parts. */
+/* sums += dlogit . weight, block by block. All that this reads was complete before grad_weight's product began. With a direct product, grad_hidden = dlogit .
+ * weight of the whole vocabulary, which overwrites the packed rows that grad_weight's product has read. With parts, each part's sums are stored for
+ * flp_backward_sum_parts. */
 static flp_status add_to_sums(const flp_backward_execution *run, const flp_dlogit_chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
     const int has_parts = run->chunks->part_columns > 0;
+    const int64_t block = part->row_factor && run->chunks->lent_columns > 0 ? run->chunks->lent_columns : part->columns;
+    const int64_t of_part = has_parts ? run->chunks->part_columns : block;
     flp_matrix_product_params params = { .row_count = run->rows.count,
                                          .inner = (int32_t)part->columns,
                                          .pdl_wait_in_epilogue = run->call.plan->weight_product || has_parts ? part->pdl_wait_in_epilogue : FLP_PDL_WAIT_FIRST,
@@ -177,8 +196,8 @@ static flp_status add_to_sums(const flp_backward_execution *run, const flp_dlogi
                                          .others_stride = forward->weight_stride,
                                          .kept_along = FLP_KEPT_ROWS_ALONG_ROWS,
                                          .part_rows = flp_vocab_chunks_part_rows(run->rows.rows),
-                                         .part_inner = (int32_t)run->chunks->part_columns,
-                                         .parts = (int32_t)flp_vocab_chunks_parts(run->problem, run->chunks) };
+                                         .part_inner = (int32_t)of_part,
+                                         .parts = (int32_t)flp_int64_divide_up(part->columns, of_part) };
     flp_tile_launch launch = {
         .a = dlogit_matrix(run, part),
         .b = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
@@ -187,9 +206,10 @@ static flp_status add_to_sums(const flp_backward_execution *run, const flp_dlogi
                                              : flp_backward_sums(run),
         .rows = run->rows.rows,
         .columns = forward->hidden,
-        .parts = params.parts,
+        .parts = has_parts ? params.parts : 1,
     };
 
+    set_slabs(part, &params);
     params.meetings = meetings_of(run, FLP_ROLE_HIDDEN_PRODUCT, &launch, part->columns);
     return run_product(run,
                        run->chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
@@ -233,6 +253,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const flp
         .multiprocessors_left = part->finishes_first ? run->call.args->multiprocessors_left : 0,
     };
 
+    set_slabs(part, &params);
     params.meetings = meetings_of(run, FLP_ROLE_WEIGHT_PRODUCT, &launch, run->rows.rows);
     params.head_workers = part->weight_head.workers;
     params.head_tiles = part->weight_head.tiles;

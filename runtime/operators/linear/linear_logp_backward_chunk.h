@@ -7,16 +7,17 @@
  * are the derivatives. */
 typedef struct {
     int64_t first, columns;
-    char *dlogit; /* [rows][stride] */
+    char *dlogit; /* [rows][stride] or, with slab_columns, [slabs][slab_rows][slab_columns] */
     int64_t stride;
-    const float *row_factor;    /* NULL: 1 */
-    int pdl_wait_in_epilogue;   /* of grad_hidden's product: params/matrix_product.h */
-    int finishes_first;         /* 1: grad_hidden is finished before this chunk's grad_weight and grad_bias */
-    int weight_goes_second;     /* 1: grad_weight's product comes after grad_hidden's, on whose idle clusters it begins; grad_bias comes before both */
-    int weight_waits_to_store;  /* 1: grad_weight's product begins beside the product before it, and may overwrite what that one reads */
-    flp_head_start weight_head; /* of grad_weight's product, with weight_goes_second */
-    int64_t behind;             /* with it: the width of the last chunk, if its product for grad_hidden comes after grad_weight's; 0: it does not */
-    flp_tile_work before;       /* the product that precedes the computation of dlogit */
+    int64_t slab_columns, slab_rows; /* of several slabs that are multiplied at once, the last of which may have fewer columns; 0: one slab */
+    const float *row_factor;         /* NULL: 1 */
+    int pdl_wait_in_epilogue;        /* of grad_hidden's product: params/matrix_product.h */
+    int finishes_first;              /* 1: grad_hidden is finished before this chunk's grad_weight and grad_bias */
+    int weight_goes_second;          /* 1: grad_weight's product comes after grad_hidden's, on whose idle clusters it begins; grad_bias comes before both */
+    int weight_waits_to_store;       /* 1: grad_weight's product begins beside the product before it, and may overwrite what that one reads */
+    flp_head_start weight_head;      /* of grad_weight's product, with weight_goes_second */
+    int64_t behind;                  /* with it: the width of the last chunk, if its product for grad_hidden comes after grad_weight's; 0: it does not */
+    flp_tile_work before;            /* the product that precedes the computation of dlogit */
 } flp_dlogit_chunk;
 
 /* The work of the products for grad_hidden and for grad_weight of so many vocabulary entries. */

@@ -5,6 +5,8 @@
 #include "base/int64.h"
 #include "params/matrix_product.h"
 
+enum { FULL = 10 /* several waves of tiles are full if they leave no more than 1/10 of the clusters idle */ };
+
 flp_head_start flp_backward_weight_head_start(const flp_backward_execution *run, const flp_tile_work *hidden, int64_t columns)
 {
     const flp_tile_work weight = flp_backward_weight_work(run, columns);
@@ -26,6 +28,8 @@ flp_status flp_backward_run_hidden_products(const flp_backward_execution *run, c
     flp_dlogit_chunk part = *slab;
     flp_status status = FLP_OK;
 
+    if (slab->row_factor && begin == 0 && end == slab->columns && flp_backward_adds_blocks(run))
+        return flp_backward_run_hidden_product(run, slab);
     for (int64_t at = begin; status == FLP_OK && at < end; at += part.columns) {
         part.first = slab->first + at;
         part.columns = flp_backward_chunk_columns(run, part.first);
@@ -56,12 +60,32 @@ int flp_backward_weight_can_go_second(const flp_backward_execution *run)
     return plan->hidden_product && plan->weight_product && !plan->filter && run->rows.rows > 0 && !flp_backward_is_direct(run);
 }
 
-int flp_backward_run_at_once(const flp_backward_execution *run, int64_t count)
+/* The shape of grad_hidden's product. */
+static flp_tile_shape hidden_shape(const flp_backward_execution *run)
 {
     const flp_tile_launch launch = { .rows = run->rows.rows, .columns = run->forward->hidden };
-    const flp_tile_shape shape = flp_tile_launch_shape(&run->call.plan->common, FLP_ROLE_HIDDEN_PRODUCT, &launch);
+
+    return flp_tile_launch_shape(&run->call.plan->common, FLP_ROLE_HIDDEN_PRODUCT, &launch);
+}
+
+int flp_backward_run_at_once(const flp_backward_execution *run, int64_t count)
+{
+    const flp_tile_shape shape = hidden_shape(run);
 
     return count * shape.tiles <= shape.clusters;
+}
+
+int flp_backward_adds_blocks(const flp_backward_execution *run)
+{
+    const flp_kernel *product = run->call.plan->hidden_product;
+    flp_tile_shape shape;
+    int64_t waves;
+
+    if (!product || !product->manifest.takes_slabs || flp_backward_run_at_once(run, 2))
+        return 0;
+    shape = hidden_shape(run);
+    waves = flp_int64_divide_up(shape.tiles, shape.clusters);
+    return waves == 1 || shape.tiles * FULL >= waves * shape.clusters * (FULL - 1);
 }
 
 flp_head_start flp_backward_head_start_behind(const flp_backward_execution *run, int64_t widest, const flp_vocab_slab *size)

@@ -316,6 +316,15 @@ flp_vocab_run flp_vocab_chunks_again(const flp_linear_logp_backward_problem *nor
     return (flp_vocab_run){ begin, begin + flp_int64_larger(1, own), -1 };
 }
 
+int64_t flp_vocab_chunks_slabs_at_once(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t slab_columns, int64_t at, int64_t most)
+{
+    int64_t slabs = 1;
+
+    while (slabs < most && written_bytes(normal, flp_int64_smaller(first + (slabs + 1) * slab_columns, normal->forward.vocab)) <= at)
+        slabs++;
+    return slabs;
+}
+
 flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first)
 {
     const int64_t left = normal->forward.vocab - first, wide = chunks->borrowed_columns;
