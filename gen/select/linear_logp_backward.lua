@@ -52,7 +52,7 @@ end
 -- multiprocessors wait for some 6 us: a step takes 2 to 7 % less time with 512 to 2048 rows. Not with few rows, of whose products two run side by side. Nor
 -- where most clusters have no tile in the last of several waves, which the products that follow fill better. With more rows than half of D, grad_weight has
 -- room for one block a launch, and nothing is gained, unless clusters without a tile of grad_hidden begin with grad_weight's. All calls that share a plan have
--- the same kernels, which launches of single blocks take, too (0.5 % of a step): bench/results/NOTES.md.
+-- the same kernels, which launches of single blocks take, too (at most 0.5 % of a step): bench/results/NOTES.md.
 -- KEEP IN STEP: flp_backward_adds_blocks (runtime/operators/linear/linear_logp_backward_slab.c), flp_dispatch_bucket (runtime/core/dispatch.h).
 local slabs = { full = 0.9, plans = { { above = 128, most = 1024, rows = { 256, 512, 1024 } }, { above = 1024, most = 2048, rows = { 2048 } } } }
 local function gains_by_slabs(rows, d, tile)

@@ -111,12 +111,13 @@ template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductS
         targets.add(d, rows, inner, row, column, shared.out.box[warp_index()]);
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_before_store<Config>(shared.stages, params);
-        if constexpr (adds_parts<Config>) SumsInOrder<Config>::wait(shared);
+        if constexpr (adds_parts<Config>) SumsInOrder<Config>::wait(shared, params);
         OutStoreOf<Config::out_is_ragged, Config>::type::store(shared.out, out_map, old, d, to, column);
-        if constexpr (adds_parts<Config>) SumsInOrder<Config>::pass(shared);
     }
 
-    __device__ __forceinline__ void finish(const Unit &) {}
+    __device__ __forceinline__ void finish(const Unit &) {
+        if constexpr (adds_parts<Config>) SumsInOrder<Config>::pass(shared, params);
+    }
     __device__ __forceinline__ void drain() const { TileStore<Config>::finish(); }
 };
 

@@ -93,8 +93,8 @@ template <class Config> struct SumsInOrder {
     }
 
     // Called by a consumer warp before it stores its 16 of each 64 rows.
-    __device__ __forceinline__ static void wait(Shared &shared) {
-        if (lane_index_reread() > 0) return; // the store begins with a barrier of the warp
+    __device__ __forceinline__ static void wait(Shared &shared, const MatrixProductParams &params) {
+        if (params.parts == 1 || lane_index_reread() > 0) return; // the store begins with a barrier of the warp
         if constexpr (takes_turns) {
             int group = thread_index_reread() / 128, before = Turns<Config>::tiles_before(shared.stages) + group - 1; // the other's part
             if (before >= 0) mbarrier_wait(shared_address(&shared.added[group]), before & 1);
@@ -103,10 +103,10 @@ template <class Config> struct SumsInOrder {
         }
     }
 
-    // Called behind the store.
-    __device__ __forceinline__ static void pass(Shared &shared) {
+    // Called for each 64 rows, behind the stores of all.
+    __device__ __forceinline__ static void pass(Shared &shared, const MatrixProductParams &params) {
         if constexpr (takes_turns) {
-            if (lane_index_reread() > 0) return;
+            if (params.parts == 1 || lane_index_reread() > 0) return;
             bulk_wait<0>();
             mbarrier_arrive(shared_address(&shared.added[1 - thread_index_reread() / 128]));
         }
