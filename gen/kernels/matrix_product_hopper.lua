@@ -31,11 +31,17 @@ function kernel.derive(spec)
   return tile_config.looks_targets_up(spec) and budget.with_target_lookahead(n) or n
 end
 
--- grad_hidden adds sums to out, grad_weight has A stored across.
+-- A lies in slabs where it is dlogit: for grad_hidden, whose sums over parts are added to out by TMA alone, and for grad_weight, where A is stored across.
 local function check_slabs(spec)
   if not spec.slabs then return true end
   if spec.filter or spec.in_step or spec.parts then return nil, "slabs: a filter, clusters in step or parts of their own count steps of one slab" end
-  if not spec.a_transposed and not (spec.adds and spec.out == "f32") then return nil, "slabs: sums in f32 that are added to out, or A stored [inner, rows]" end
+  if spec.a_transposed then
+    if spec.targets == "in_columns" then return nil, "slabs: A is not dlogit, where the targets are in columns" end
+    return true
+  end
+  if not spec.adds or spec.out ~= "f32" or spec.targets or spec.ragged then
+    return nil, "slabs: sums in f32 that are added to out, without targets and in rows that end within 16 bytes, or A stored [inner, rows]"
+  end
   return true
 end
 

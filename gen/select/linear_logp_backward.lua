@@ -52,7 +52,8 @@ end
 -- multiprocessors wait for some 6 us: a step takes 2 to 7 % less time with 512 to 2048 rows. Not with few rows, of whose products two run side by side. Nor
 -- where most clusters have no tile in the last of several waves, which the products that follow fill better. With more rows than half of D, grad_weight has
 -- room for one block a launch, and nothing is gained, unless clusters without a tile of grad_hidden begin with grad_weight's. All calls that share a plan have
--- the same kernels, which launches of single blocks take, too (at most 0.5 % of a step): bench/results/NOTES.md.
+-- the same kernels, which launches of single blocks take, too (at most 0.5 % of a step). With a grad_bias, which reads each slab before grad_weight overwrites
+-- it, products keep their order: bench/results/NOTES.md.
 -- KEEP IN STEP: flp_backward_adds_blocks (runtime/operators/linear/linear_logp_backward_slab.c), flp_dispatch_bucket (runtime/core/dispatch.h).
 local slabs = { full = 0.9, plans = { { above = 128, most = 1024, rows = { 256, 512, 1024 } }, { above = 1024, most = 2048, rows = { 2048 } } } }
 local function gains_by_slabs(rows, d, tile)
@@ -61,7 +62,7 @@ local function gains_by_slabs(rows, d, tile)
   return waves > 0.5 and waves < 1
 end
 local function takes_slabs(p, tile)
-  if not p.saved_exp or p.direct or p.in_forward or p.acc_weight or p.dv or not (p.grad_hidden and p.grad_weight) then return nil end
+  if p.operator ~= "linear_cross_entropy" or not p.all_saved or not (p.grad_hidden and p.grad_weight) or p.grad_bias or p.acc_weight or p.dv then return nil end
   for _, plan in ipairs(slabs.plans) do
     for _, rows in ipairs(p.n > plan.above and p.n <= plan.most and plan.rows or {}) do
       if gains_by_slabs(rows, p.d, tile) then return true end
@@ -267,7 +268,7 @@ backward.portable = select.portable(function(p, arch_name, capability)
   return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
 end)
 
--- Rows of plans that take slabs of saved exponentials, by D (takes_slabs).
+-- Rows of the plans that may take slabs of saved exponentials (takes_slabs).
 backward.rows_of_slabs = { 1024, 2048 }
 
 -- The outputs of a training step, with one option at a time; the last accumulates a main gradient in fp32.

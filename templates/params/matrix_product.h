@@ -39,7 +39,8 @@ typedef struct MatrixProductParams {
     i64 part_rows;
     i32 part_inner, parts; /* for variants with slabs, too: there each part's sums are added to out, one part after the other */
     /* For variants whose A lies in slabs (product_slabs.cuh), one behind the other: A as stored is [slabs][slab_rows][slab_columns], in place of [slab_rows]
-     * [slabs x slab_columns]. A part lies in one slab, and so do the rows of a row group; slab_rows is a multiple of block_inner and of a row group's rows. */
+     * [slabs x slab_columns]. A part lies in one slab, and so do the rows of a row group; slab_rows is a multiple of block_inner and of a row group's rows.
+     * A single slab has slab_rows 0 and at least as many slab_columns as A. */
     i32 slab_rows, slab_columns;
 } flp_matrix_product_params;
 

@@ -75,8 +75,8 @@ template <class Config, int turns, class HeadStart> struct PartsInOrder {
     }
 };
 
-// Adds parts to memory one after the other: a part's additions wait until those of the part before it are complete, which they have been for long if that
-// part's tile is not short. TMA adds for the lane that has issued it, so that only this lane waits.
+// Adds parts to memory one after the other: a part's additions begin when those of the part before it are complete. That takes far less time than a part's
+// products, so that nobody really waits. A warp's first lane asks TMA for its additions, and that lane alone waits for them.
 //
 // added[g], in the ping-pong schedule: the other warpgroup's part has been added, so warpgroup g may add its next one.
 template <class Config> struct SumsInOrder {

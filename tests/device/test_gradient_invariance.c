@@ -17,7 +17,7 @@ typedef struct {
     int with_forward; /* the first chunk's derivatives come from saved exponentials */
     int entropy;      /* there are upstream gradients of the entropy, too */
     int loss;         /* the gradients are those of the summed cross-entropy */
-    int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for the whole batch, which has more than D rows */
+    int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for a whole batch of more than D rows */
     int spare;        /* 1, with lends: the whole batch's are in the workspace, which has room for more of them */
     int frozen;       /* 1: grad_hidden alone, whose product is in parts of the vocabulary */
     int slabs;        /* > 0, with lends: the whole batch has so many rows, no more than D, whose products take several slabs of exponentials at once */

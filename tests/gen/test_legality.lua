@@ -98,7 +98,9 @@ function TestLegality.test_each_rule_of_the_hopper_product_refuses()
     { { parts = true, out = "f32", in_step = true }, "parts", "steps of the whole inner size" },
     { { filter = true, in_step = true }, "in_step", "a filter" },
     { { slabs = true, in_step = true }, "slabs", "clusters in step" }, { { slabs = true, adds = true, out = "bf16" }, "slabs", "sums in f32" },
-    { { slabs = true, out = "f32" }, "slabs", "added to out" },
+    { { slabs = true, out = "f32" }, "slabs", "added to out" }, { { slabs = true, adds = true, out = "f32", targets = "of_rows" }, "slabs", "without targets" },
+    { { slabs = true, adds = true, out = "f32", ragged = true }, "slabs", "within 16 bytes" },
+    { { slabs = true, a_transposed = true, b_transposed = true, out = "bf16", targets = "in_columns" }, "slabs", "not dlogit" },
     { { wg = 128, bv = 192, cluster = 2, slabs = true, a_transposed = true, b_transposed = true, out = "bf16" }, "bv = 192", "single blocks" },
     { { wg = 128, bv = 192, cluster = 1, slabs = true, a_transposed = true, b_transposed = true, out = "f32" }, "bv = 192", "16 bits" },
   })

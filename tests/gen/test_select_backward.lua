@@ -123,8 +123,8 @@ function TestSelectBackward.test_tiles_of_products_follow_the_rows()
   end
 end
 
--- Products take several slabs of saved exponentials at once where one wave of grad_hidden's tiles fills more than half of the multiprocessors, with any rows of
--- the calls that share a plan: nearly all, with at most half as many rows as D, or fewer with any rows. Full waves do, too.
+-- Products take several slabs of saved exponentials at once where grad_hidden's tiles are one wave that fills more than half of the multiprocessors, or full waves.
+-- Where the waves are full, there must be at most half as many rows as D. One number of rows for which that is so suffices for all calls that share the plan.
 function TestSelectBackward.test_products_of_blocks_take_slabs()
   for _, wanted in ipairs {
     { 129, 4096, true }, { 1024, 4096, true }, { 2048, 4096, true }, { 4096, 8192, false }, { 1024, 2048, true }, { 2048, 2048, false }, { 256, 2048, true },
@@ -132,14 +132,17 @@ function TestSelectBackward.test_products_of_blocks_take_slabs()
     { 128, 8192, false },
   } do
     local n, d, takes = table.unpack(wanted)
-    local problem = ("linear_logp_backward:bf16:n%d:d%d:v131072:gw_bf16:forward:saved_exp"):format(n, d)
-    local function of(text, capability)
-      local _, specs = selected(problem:gsub("gw_bf16", text), capability)
+    local function of(gradients, hint, capability, operator)
+      local problem = ("%s:bf16:n%d:d%d:v131072:%s:saved_exp%s"):format(operator or "linear_cross_entropy", n, d, gradients, hint)
+      local _, specs = selected(problem, capability)
       return { n, d, specs.hidden_product and specs.hidden_product.slabs or false, specs.weight_product and specs.weight_product.slabs or false }
     end
-    luaunit.assertEquals(of("gh_bf16:gw_bf16", 90), { n, d, takes, takes })
-    luaunit.assertEquals(of("gh_bf16:gw_bf16", 80), { n, d, false, false })
-    luaunit.assertEquals(of("gw_bf16", 90), { n, d, false, false })
+    luaunit.assertEquals(of("gh_bf16:gw_bf16", ":all_saved", 90), { n, d, takes, takes })
+    luaunit.assertEquals(of("gh_bf16:gw_bf16", ":all_saved", 80), { n, d, false, false })
+    luaunit.assertEquals(of("gw_bf16", ":all_saved", 90), { n, d, false, false })
+    luaunit.assertEquals(of("bias_bf16:gh_bf16:gw_bf16:gb_bf16", ":all_saved", 90), { n, d, false, false })
+    luaunit.assertEquals(of("gh_bf16:gw_bf16", "", 90), { n, d, false, false })
+    luaunit.assertEquals(of("gh_bf16:gw_bf16:forward", ":all_saved", 90, "linear_logp_backward"), { n, d, false, false })
   end
 end
 

@@ -52,10 +52,19 @@ static const struct {
       .on_hopper = 1,
       .takes_slabs = 1 },
     { .c = { .gradient = { .name = "lent, grad_weight of several slabs at once",
-                           .forward.problem = { .dtype = FLP_BF16, .rows = 136, .hidden = 512, .vocab = 7310 },
+                           .forward = { .rows = FLP_CASE_IGNORED_ROWS, .problem = { .dtype = FLP_BF16, .rows = 136, .hidden = 512, .vocab = 7310 } },
                            .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
       .blocks = 9,
       .saved = 9,
+      .slab = 1,
+      .on_hopper = 1,
+      .takes_slabs = 1 },
+    { .c = { .gradient = { .name = "lent, slabs for an fp32 grad_weight, a block computed again",
+                           .forward = { .rows = FLP_CASE_IGNORED_ROWS, .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 256, .vocab = 5000 } },
+                           .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .grad_bias = FLP_NONE } } },
+      .blocks = 6,
+      .saved = 5,
+      .at_once = 1,
       .slab = 1,
       .on_hopper = 1,
       .takes_slabs = 1 },
@@ -221,7 +230,9 @@ static void take_slabs(flp_plan *plan)
         kernel_of(plan, lending[lending_case].is_wide ? "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.slabs.sm_90a"
                                                       : "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_f32.adds.slabs.sm_90a");
     kernels[FLP_ROLE_WEIGHT_PRODUCT] = backward->weight_product =
-        kernel_of(plan, "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.slabs.targets_in_rows.sm_90a");
+        kernel_of(plan, backward->problem.grad_weight == FLP_F32
+                            ? "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.slabs.targets_in_rows.sm_90a"
+                            : "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.slabs.targets_in_rows.sm_90a");
 }
 
 /* Makes the blocks narrow and more than there may be room for: a plan for such small sizes would have few. */

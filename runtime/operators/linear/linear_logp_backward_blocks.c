@@ -93,7 +93,7 @@ static int64_t own_columns(const flp_backward_execution *run, const slabs *all)
     return flp_int64_smaller(all->blocks.end * columns, run->forward->vocab) - all->blocks.begin * columns;
 }
 
-static int64_t in_slabs(const flp_backward_execution *run, const slabs *all)
+static int64_t columns_in_slabs(const flp_backward_execution *run, const slabs *all)
 {
     return all->has_rest ? run->forward->vocab - all->blocks.begin * run->chunks->lent_columns : own_columns(run, all);
 }
@@ -137,15 +137,15 @@ static flp_status run_slabs_in_turn(const flp_backward_execution *scaled, const 
     return status;
 }
 
-/* All of grad_hidden's products of a run. Those of all its slabs are one launch, which reads the rest behind them, or each begins on the clusters that those
- * before it leave idle, and waits for these before it adds to the sums. */
+/* All of grad_hidden's products of a run. Where one launch can add many blocks (flp_backward_adds_blocks), it takes all slabs, and reads the rest behind them.
+ * Each further one, and otherwise each of all, begins on the clusters that those before it leave idle, and waits for these before it adds to the sums. */
 static flp_status run_hidden_products(const flp_backward_execution *scaled, const slabs *all)
 {
     const int together = flp_backward_adds_blocks(scaled);
     flp_status status = FLP_OK;
 
     for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i += i == 0 && together ? own_slabs(all) + all->has_rest : 1) {
-        flp_dlogit_chunk slab = i == 0 && together ? slabs_from(scaled, all, 0, in_slabs(scaled, all)) : slab_at(scaled, all, i);
+        flp_dlogit_chunk slab = i == 0 && together ? slabs_from(scaled, all, 0, columns_in_slabs(scaled, all)) : slab_at(scaled, all, i);
 
         slab.pdl_wait_in_epilogue = i > 0 ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_FIRST;
         status = flp_backward_run_hidden_products(scaled, &slab, 0, slab.columns);
@@ -157,7 +157,7 @@ static flp_status run_hidden_products(const flp_backward_execution *scaled, cons
 static flp_head_start head_start_behind(const flp_backward_execution *scaled, const slabs *all, int64_t columns)
 {
     const int64_t block = scaled->chunks->lent_columns;
-    const flp_tile_work last = flp_backward_hidden_work(scaled, all->early > 0 ? block : in_slabs(scaled, all));
+    const flp_tile_work last = flp_backward_hidden_work(scaled, all->early > 0 ? block : columns_in_slabs(scaled, all));
     flp_vocab_slab whole = whole_run(scaled, all);
 
     whole.columns = columns;

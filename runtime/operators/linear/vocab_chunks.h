@@ -147,7 +147,7 @@ flp_vocab_run flp_vocab_chunks_again(const flp_linear_logp_backward_problem *nor
                                      int64_t rows, int64_t begin);
 
 /* The number of neighbouring slabs that grad_weight's product may read at once, at most `most`: the first begins at vocabulary entry `first` and at byte `at`
- * of grad_weight, and their own entries end before that. At least 1, of which the lending has seen to that. */
+ * of grad_weight, and their own entries end before that. At least 1: the lending has made sure that one fits. */
 int64_t flp_vocab_chunks_slabs_at_once(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t slab_columns, int64_t at, int64_t most);
 
 /* The stride, in elements, of packed rows that have a place of their own in the workspace. */

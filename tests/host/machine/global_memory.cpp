@@ -174,10 +174,11 @@ void GlobalMemory::atomic(Thread &thread, const void *at, size_t bytes) {
     thread.clock.clusters = machine.cluster_number;
 }
 
-void GlobalMemory::engine_write(const Thread &thread, const void *at, size_t bytes, Epoch epoch, uint32_t launches, bool adds) {
+// An addition is a write like others: in which order numbers are added decides their sum's bits.
+void GlobalMemory::engine_write(const Thread &thread, const void *at, size_t bytes, Epoch epoch, uint32_t launches) {
     static const char verb[] = "the copy engine's write of";
 
-    write_words({thread, (uintptr_t)at, bytes, launches, adds, verb}, find(thread, at, bytes, verb), epoch);
+    write_words({thread, (uintptr_t)at, bytes, launches, false, verb}, find(thread, at, bytes, verb), epoch);
 }
 
 } // namespace host

@@ -28,7 +28,7 @@ public:
     void read_constant(const Thread &thread, const void *at, size_t bytes);
     // By the copy engine in the thread's name; whoever has not waited for the epoch does not see it. launches: up to this one they were complete
     // when the thread asked for it.
-    void engine_write(const Thread &thread, const void *at, size_t bytes, Epoch epoch, uint32_t launches, bool adds);
+    void engine_write(const Thread &thread, const void *at, size_t bytes, Epoch epoch, uint32_t launches);
 
 private:
     // A word's last accesses of one kind. launch 0: none.

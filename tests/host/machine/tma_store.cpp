@@ -44,7 +44,7 @@ void Store::check_source() const {
 }
 
 void Store::write_chunk(unsigned char *to, const unsigned char *chunk, size_t count) const {
-    global_memory.engine_write(*by, to, count, {(uint32_t)group, by->bulk.writes}, launches, adds);
+    global_memory.engine_write(*by, to, count, {(uint32_t)group, by->bulk.writes}, launches);
     if (!adds) {
         memcpy(to, chunk, count);
         return;
