@@ -12,7 +12,7 @@ local plain = "linear_logp_backward:bf16:n4096:d2048:v131072"
 
 -- The selection, and the specs of its kernels by role.
 local function selected(problem, capability, backend)
-  local found, reason = fusedlogp.select(problem, capability, backend or "auto")
+  local found, reason = fusedlogp.select(problem, capability, backend or "auto", "", support.read_template)
   luaunit.assertNotNil(found, ("%s on %d: %s"):format(problem, capability, reason))
   local specs = support.specs(found)
   for role, spec in pairs(specs) do
