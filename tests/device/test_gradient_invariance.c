@@ -20,7 +20,7 @@ typedef struct {
     int lends;        /* 1: the unwritten part of grad_weight holds saved exponentials; all of them, except for a whole batch of more than D rows */
     int spare;        /* 1, with lends: the whole batch's are in the workspace, which has room for more of them */
     int frozen;       /* 1: grad_hidden alone, whose product is in parts of the vocabulary */
-    int slabs;        /* > 0, with lends: the whole batch has so many rows, no more than D, whose products take several slabs of exponentials at once */
+    int slabs;        /* > 0, with lends: the whole batch has so many rows, no more than D, whose product for grad_hidden takes all slabs at once */
 } way;
 
 static const way ways[] = {

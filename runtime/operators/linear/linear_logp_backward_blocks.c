@@ -141,11 +141,17 @@ static flp_status run_slabs_in_turn(const flp_backward_execution *scaled, const 
  * Each further one, and otherwise each of all, begins on the clusters that those before it leave idle, and waits for these before it adds to the sums. */
 static flp_status run_hidden_products(const flp_backward_execution *scaled, const slabs *all)
 {
-    const int together = flp_backward_adds_blocks(scaled);
+    const int64_t together = flp_backward_adds_blocks(scaled) ? own_slabs(all) + all->has_rest : 0; /* slabs that the first launch takes */
     flp_status status = FLP_OK;
 
-    for (int64_t i = 0; status == FLP_OK && i < slab_count(all); i += i == 0 && together ? own_slabs(all) + all->has_rest : 1) {
-        flp_dlogit_chunk slab = i == 0 && together ? slabs_from(scaled, all, 0, columns_in_slabs(scaled, all)) : slab_at(scaled, all, i);
+    if (together > 0) {
+        flp_dlogit_chunk slabs_of_run = slabs_from(scaled, all, 0, columns_in_slabs(scaled, all));
+
+        slabs_of_run.pdl_wait_in_epilogue = FLP_PDL_WAIT_FIRST;
+        status = flp_backward_run_hidden_product(scaled, &slabs_of_run);
+    }
+    for (int64_t i = together; status == FLP_OK && i < slab_count(all); i++) {
+        flp_dlogit_chunk slab = slab_at(scaled, all, i);
 
         slab.pdl_wait_in_epilogue = i > 0 ? FLP_PDL_WAIT_BEFORE_STORE : FLP_PDL_WAIT_FIRST;
         status = flp_backward_run_hidden_products(scaled, &slab, 0, slab.columns);

@@ -28,8 +28,6 @@ flp_status flp_backward_run_hidden_products(const flp_backward_execution *run, c
     flp_dlogit_chunk part = *slab;
     flp_status status = FLP_OK;
 
-    if (slab->row_factor && begin == 0 && end == slab->columns && flp_backward_adds_blocks(run))
-        return flp_backward_run_hidden_product(run, slab);
     for (int64_t at = begin; status == FLP_OK && at < end; at += part.columns) {
         part.first = slab->first + at;
         part.columns = flp_backward_chunk_columns(run, part.first);

@@ -7,7 +7,7 @@
 flp_head_start flp_backward_weight_head_start(const flp_backward_execution *run, const flp_tile_work *hidden, int64_t columns);
 /* The width of the chunk that begins at vocabulary entry `first`. */
 int64_t flp_backward_chunk_columns(const flp_backward_execution *run, int64_t first);
-/* 1: one launch adds grad_hidden's products of all of a slab's blocks of saved exponentials to the sums, block by block, and may take several slabs. Otherwise
+/* 1: one launch can add grad_hidden's products of many blocks of saved exponentials to the sums, block by block, from several slabs. Otherwise
  * each block has a launch of its own: because the kernel takes no slabs, because so few rows leave half of the clusters idle that two launches run side by
  * side, or because many clusters would have no tile in the last of several waves, which the products that follow fill. KEEP IN STEP: takes_slabs
  * (gen/select/linear_logp_backward.lua). */
