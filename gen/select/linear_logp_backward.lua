@@ -41,11 +41,20 @@ local function ceil_div(a, b) return (a + b - 1) // b end
 local function tiles_of(rows, hidden, columns) return ceil_div(rows, 128) * ceil_div(hidden, columns) end
 local function filled_waves(tiles) return tiles / ((tiles + multiprocessors - 1) // multiprocessors * multiprocessors) end
 
--- The most rows of the bucket (runtime/core/dispatch.h), whose calls share their kernels.
+-- The number of rows, rounded up to a power of two: from 1024 on the most rows of the bucket (runtime/core/dispatch.h), whose calls share their kernels.
 local function bucket_rows(p)
   local rows = 1
   while rows < p.n do rows = rows * 2 end
   return rows
+end
+
+-- The numbers of rows by which a bucket of few rows chooses the kernels that all its calls share.
+local buckets_of_few = { { most = 256, rows = { 256 } }, { most = 1024, rows = { 512, 1024 } }, { most = 2048, rows = { 2048 } } }
+local function rows_of_bucket(p)
+  for _, bucket in ipairs(buckets_of_few) do
+    if p.n <= bucket.most then return bucket.rows end
+  end
+  return {}
 end
 
 -- Blocks of saved exponentials in grad_weight are multiplied by few launches, each of many blocks, in place of one for each block, between which the
@@ -55,7 +64,7 @@ end
 -- the same kernels, which launches of single blocks take, too (at most 0.5 % of a step). With a grad_bias, which reads each slab before grad_weight overwrites
 -- it, products keep their order: bench/results/NOTES.md.
 -- KEEP IN STEP: flp_backward_adds_blocks (runtime/operators/linear/linear_logp_backward_slab.c), flp_dispatch_bucket (runtime/core/dispatch.h).
-local slabs = { full = 0.9, plans = { { above = 128, most = 1024, rows = { 256, 512, 1024 } }, { above = 1024, most = 2048, rows = { 2048 } } } }
+local slabs = { full = 0.9, least_rows = 129 }
 local function gains_by_slabs(rows, d, tile)
   local waves = ceil_div(rows, tile.bm * tile.cluster) * ceil_div(d, tile.bv) * tile.cluster / multiprocessors
   if waves >= math.ceil(waves) * slabs.full then return 2 * rows <= d end
@@ -63,10 +72,8 @@ local function gains_by_slabs(rows, d, tile)
 end
 local function takes_slabs(p, tile)
   if p.operator ~= "linear_cross_entropy" or not p.all_saved or not (p.grad_hidden and p.grad_weight) or p.grad_bias or p.acc_weight or p.dv then return nil end
-  for _, plan in ipairs(slabs.plans) do
-    for _, rows in ipairs(p.n > plan.above and p.n <= plan.most and plan.rows or {}) do
-      if gains_by_slabs(rows, p.d, tile) then return true end
-    end
+  for _, rows in ipairs(p.n >= slabs.least_rows and rows_of_bucket(p) or {}) do
+    if gains_by_slabs(rows, p.d, tile) then return true end
   end
 end
 
@@ -173,14 +180,9 @@ end
 
 -- grad_hidden has one tile for each 128 rows and 256 columns. With few rows these are fewer tiles than multiprocessors, although each sum is as long as the
 -- vocabulary. Smaller tiles keep more multiprocessors busy, with the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, and
--- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %. In parts, the large tiles may be enough, and are then 2 % faster:
--- bench/results/NOTES.md.
-local few_tiles = { most_rows = 1024, percent_of_parts = 102 }
-local function has_few_tiles(p)
-  local rows, parts = bucket_rows(p), p.parts or 1
-  if p.n > few_tiles.most_rows or p.grad_filter_eps then return false end
-  return parts == 1 or filled_waves(parts * tiles_of(rows, p.d, 128)) * 100 > filled_waves(parts * tiles_of(rows, p.d, 256)) * few_tiles.percent_of_parts
-end
+-- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
+local few_tiles = { most_rows = 1024 }
+local function has_few_tiles(p) return p.n <= few_tiles.most_rows and not p.grad_filter_eps and not p.parts end
 
 -- With more rows, smaller tiles are faster where their waves are fuller: a step at D 2304 to 3072 takes up to 12 % less time. Not where hidden is shorter,
 -- whose 48 and more tiles have grad_weight's beside them (with 32, at 2048 rows and D 512, smaller tiles are 13 % faster), nor where grad_hidden is one product
@@ -191,6 +193,28 @@ local function has_fuller_waves(p)
   local wide, small = tiles_of(rows, p.d, 256), tiles_of(rows, p.d, 128)
   return p.saved_exp and not (p.direct or p.in_forward or p.parts)
     and (wide <= fuller.most_tiles or p.d >= fuller.least_hidden and filled_waves(small) * 100 > filled_waves(wide) * fuller.percent)
+end
+
+-- A product in parts has more tiles. Up to 1024 rows they are those that keep most multiprocessors busy: with 256 rows at D 4096, V 128256 the product takes a
+-- third less time than with tiles as wide as more rows have, and at D 3072 tiles of 192 columns take 15 % less. percent: the speed of a tile beside one of 256
+-- columns, which reads the least from the L2 for a flop: bench/results/NOTES.md.
+local tiles_of_few_in_parts = { { columns = 256, percent = 100 }, { columns = 192, percent = 99 }, { columns = 128, percent = 98 } }
+
+-- The time of the waves of a launch, in those of one that keeps all multiprocessors busy. What a tile has behind hidden's end is no work.
+local function time_in_parts(rows, d, parts, columns)
+  local clusters = multiprocessors // 2 -- of two blocks, each of 128 rows
+  return ceil_div(parts * ceil_div(rows, 256) * ceil_div(d, columns), clusters) * clusters * 256 * columns / (parts * rows * d)
+end
+
+-- The columns of the tile that takes the least time, which is added up over the bucket's rows.
+local function columns_of_few_in_parts(p)
+  local best, least
+  for _, tile in ipairs(tiles_of_few_in_parts) do
+    local time = 0
+    for _, rows in ipairs(rows_of_bucket(p)) do time = time + time_in_parts(rows, p.d, p.parts, tile.columns) * 100 / tile.percent end
+    if not least or time < least then best, least = tile.columns, time end
+  end
+  return best
 end
 
 -- Up to 128 rows, where nothing runs beside grad_hidden's product: a multiprocessor's link to the L2 bounds it, so that the tiles are as small as those that
@@ -250,6 +274,10 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
   local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
   local function hidden_tile()
     if products_tile then return products_tile end
+    if few == many and p.parts and p.n <= few_tiles.most_rows then
+      local columns = columns_of_few_in_parts(p)
+      return columns < 256 and turns_tile(arch_name, nil, columns == 192) or nil
+    end
     if few == many then return (p.narrow or adds_across(p) or has_few_tiles(p) or has_fuller_waves(p)) and turns_tile(arch_name) or nil end
     return not p.grad_filter_eps and narrow_tile(p, few.bm, arch_name) or nil
   end

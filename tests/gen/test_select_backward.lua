@@ -116,6 +116,7 @@ function TestSelectBackward.test_tiles_of_products_follow_the_rows()
     { 4096, 2048, ":saved_exp:in_forward:narrow", 128, "none" }, { 4096, 2304, ":saved_exp:in_forward", "none", "none" },
     { 256, 2048, ":saved_exp:direct:parts4", 128, 128 }, { 512, 2048, ":saved_exp:direct:parts4", "none", 128 },
     { 512, 2048, ":saved_exp:direct", 128, 128 }, { 1024, 4096, ":saved_exp:in_forward:parts2", "none", 128 },
+    { 1024, 1536, ":saved_exp:direct:parts11:narrow", "none", 128 }, { 2048, 4096, ":saved_exp:direct:parts2", "none", 128 },
   } do
     local n, d, hint, hidden, weight = table.unpack(wanted)
     local _, specs = selected(("linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:gw_bf16:forward%s"):format(n, d, hint), 90)
@@ -123,11 +124,25 @@ function TestSelectBackward.test_tiles_of_products_follow_the_rows()
   end
 end
 
+-- 129 to 256 rows share a plan, and 257 to 1024. With parts they have the tile that fills the waves of 256 rows best, or of 512 and 1024.
+function TestSelectBackward.test_tiles_of_a_product_in_parts_suit_all_rows_of_a_plan()
+  for _, wanted in ipairs {
+    { 4096, 2, 128, 256 }, { 2048, 4, 128, 256 }, { 3072, 4, 192, 192 }, { 2560, 4, 192, 128 }, { 5120, 2, 192, 128 }, { 3584, 4, 256, 128 },
+    { 2304, 7, 256, 256 }, { 1536, 11, 256, 256 }, { 896, 9, 128, 128 }, { 7168, 2, 256, 128 },
+  } do
+    local d, parts, fewer, more = table.unpack(wanted)
+    for n, columns in pairs { [129] = fewer, [256] = fewer, [257] = more, [700] = more, [1024] = more } do
+      local _, specs = selected(("linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:forward:saved_exp:direct:parts%d"):format(n, d, parts), 90)
+      luaunit.assertEquals({ d, parts, n, specs.hidden_product.bv }, { d, parts, n, columns })
+    end
+  end
+end
+
 -- Products take several slabs of saved exponentials at once where grad_hidden's tiles are one wave that fills more than half of the multiprocessors, or full waves.
 -- Where the waves are full, there must be at most half as many rows as D. One number of rows for which that is so suffices for all calls that share the plan.
 function TestSelectBackward.test_products_of_blocks_take_slabs()
   for _, wanted in ipairs {
-    { 129, 4096, true }, { 1024, 4096, true }, { 2048, 4096, true }, { 4096, 8192, false }, { 1024, 2048, true }, { 2048, 2048, false }, { 256, 2048, true },
+    { 129, 4096, false }, { 256, 7168, true }, { 257, 4096, true }, { 1024, 4096, true }, { 2048, 4096, true }, { 4096, 8192, false }, { 1024, 2048, true }, { 2048, 2048, false }, { 256, 2048, false }, { 257, 2048, true },
     { 2048, 1536, true }, { 1024, 1536, true }, { 512, 2304, true }, { 1024, 2304, true }, { 2048, 2304, false }, { 1024, 1920, false }, { 1024, 1024, false },
     { 128, 8192, false },
   } do

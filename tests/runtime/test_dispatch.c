@@ -97,7 +97,9 @@ static void rows_share_a_plan_within_their_bucket(void **state)
                   { 64, 64 },
                   { 65, 128 },
                   { 128, 128 },
-                  { 129, 1024 },
+                  { 129, 256 },
+                  { 256, 256 },
+                  { 257, 1024 },
                   { 1024, 1024 },
                   { 1025, 2048 },
                   { 2048, 2048 },
@@ -110,7 +112,7 @@ static void rows_share_a_plan_within_their_bucket(void **state)
         assert_int_equal(cases[i].bucket, flp_plan_rows(find(cases[i].rows)));
         assert_ptr_equal(find(cases[i].bucket), find(cases[i].rows));
     }
-    assert_int_equal(7, plans());
+    assert_int_equal(8, plans());
 }
 
 static void defaults_and_what_the_call_ignores_do_not_make_another_plan(void **state)
@@ -124,7 +126,7 @@ static void defaults_and_what_the_call_ignores_do_not_make_another_plan(void **s
     problem.target_dtype = FLP_I64;
     assert_ptr_equal(first, find(300));
     problem.rows = -5;
-    args.rows = 200;
+    args.rows = 257;
     assert_succeeds(flp_linear_logp(context, &problem, &args));
     assert_int_equal(1, plans());
 }
@@ -242,8 +244,8 @@ static void threads_that_start_together_end_with_one_plan_a_bucket(void **state)
     assert_int_equal(0, failures);
     /* Three tile heights and a combine: more threads than kernels, each compiled once. */
     assert_int_equal(4, fake_nvrtc.compiles);
-    /* A thread that lost the race has destroyed its plan: three are left, with the shared scratch. */
-    assert_int_equal(3 + 1, fake_driver.live_blocks);
+    /* A thread that lost the race has destroyed its plan: four are left, with the shared scratch. */
+    assert_int_equal(4 + 1, fake_driver.live_blocks);
     made = plans();
     assert_int_equal(64, flp_plan_rows(find(1)));
     assert_int_equal(1024, flp_plan_rows(find(300)));
@@ -273,7 +275,7 @@ static void prepare_makes_all_that_later_calls_need(void **state)
     problem.hidden_stride = 0;
     assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL));
     made = plans();
-    assert_int_equal(3, made);
+    assert_int_equal(4, made);
     allocations = fake_driver.calls[FAKE_memory_allocate];
     compiles = fake_nvrtc.compiles;
     for (args.rows = 1; args.rows <= FAKE_CALL_ROWS; args.rows++)

@@ -147,6 +147,9 @@ static void rows_that_share_a_plan_have_its_variants(void **state)
         { "linear_cross_entropy:bf16", "d2048:v131072:gh_bf16:gw_bf16", "sm_90a" },
         { "linear_cross_entropy:bf16", "d2048:v131072:gh_bf16:gw_bf16:saved_exp", "sm_90a" },
         { "linear_cross_entropy:bf16", "d2048:v131072:gh_bf16:gw_bf16:saved_exp:direct", "sm_90a" },
+        { "linear_cross_entropy:bf16", "d7168:v131072:gh_bf16:gw_bf16:saved_exp:all_saved", "sm_90a" },
+        { "linear_cross_entropy:bf16", "d4096:v131072:gh_bf16:saved_exp:direct:parts2", "sm_90a" },
+        { "linear_logp_backward:bf16", "d3072:v131072:gh_bf16:forward:saved_exp:in_forward:parts4", "sm_90a" },
         { "linear_cross_entropy:bf16", "d2048:v131072:gh_bf16:gw_bf16", "portable" },
         { "logits_logp:bf16", "v131072", "sm_90a" },
         { "logits_logp:f32", "v131072", "portable" },
@@ -156,7 +159,8 @@ static void rows_that_share_a_plan_have_its_variants(void **state)
         { "logits_logp_backward:bf16", "v131072:fused", "sm_90a" },
         { "scale:bf16", "d4096", "portable" },
     };
-    static const int64_t edges[] = { 1, 63, 64, 65, 127, 128, 129, 300, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 8192, 8193, 16384, 16385 };
+    static const int64_t edges[] = { 1,    63,   64,   65,   127,  128,  129,  255,  256,  257,  300,   1023, 1024,
+                                     1025, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 8192, 8193, 16384, 16385 };
     flp_selection own, shared;
 
     (void)state;

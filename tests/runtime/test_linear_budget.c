@@ -251,24 +251,26 @@ static void grad_hidden_alone_takes_rows_in_chunks(void **state)
     problem.grad_bias = FLP_F32;
     assert_int_equal(0, row_chunk(&problem));
     problem = linear_work_normal(linear_work_sized(8192, 4096, 262144, FLP_NONE));
-    assert_int_equal(512, row_chunk(&problem));
+    assert_int_equal(768, row_chunk(&problem));
     problem = linear_work_normal(linear_work_sized(8192, 4096, 393217, FLP_NONE)); /* of fewer rows the weight is read too often */
     work = linear_work_with_losses(&problem);
     assert_int_equal(0, work.chunks.row_chunk);
     assert_in_range(work.chunks.saved_columns, 1, 8192);
 }
 
-/* A chunk of rows fills the waves of grad_hidden's product, with narrow tiles where these are fuller. The product has parts where these make the waves of
- * chunks or of few rows fuller. */
+/* A chunk of rows fills the waves of grad_hidden's product, with narrow tiles where these are fuller, also because less of their last column lies behind hidden's
+ * end. The product has parts where these make the waves of chunks or of few rows fuller. */
 static void chunks_of_rows_fill_the_multiprocessors(void **state)
 {
     static const struct {
         int64_t hidden, vocab, rows, parts, part_columns;
         int narrow;
-    } wanted[] = { { 4096, 128256, 1024, 2, 64128, 0 }, { 2048, 131072, 1024, 4, 32768, 0 }, { 2304, 256000, 512, 7, 36608, 0 },
-                   { 1536, 151936, 768, 11, 13824, 0 }, { 1024, 50304, 2816, 3, 16768, 0 },  { 2560, 151936, 768, 6, 25344, 0 },
-                   { 3584, 152064, 768, 3, 50688, 0 },  { 7168, 129280, 1024, 2, 64640, 1 }, { 8192, 128256, 1024, 1, 0, 0 },
-                   { 4096, 393216, 512, 2, 196608, 0 }, { 896, 151936, 768, 9, 16896, 1 },   { 2048, 32000, 4096, 1, 0, 0 } };
+    } wanted[] = { { 4096, 128256, 1024, 2, 64128, 0 },  { 2048, 131072, 1024, 4, 32768, 0 }, { 2304, 256000, 768, 7, 36608, 0 },
+                   { 1536, 151936, 1024, 11, 13824, 0 }, { 1024, 50304, 2816, 3, 16768, 0 },  { 2560, 151936, 1024, 4, 38016, 1 },
+                   { 3584, 152064, 1024, 4, 38016, 1 },  { 5120, 151936, 1024, 2, 75968, 1 }, { 7168, 129280, 1024, 2, 64640, 1 },
+                   { 8192, 128256, 1024, 1, 0, 0 },      { 4096, 393216, 512, 2, 196608, 0 }, { 896, 151936, 1024, 9, 16896, 1 },
+                   { 1024, 151936, 1024, 8, 19008, 0 },  { 2048, 248320, 768, 8, 31040, 0 },  { 4096, 100352, 1536, 2, 50176, 0 },
+                   { 2048, 32000, 4096, 1, 0, 0 } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
@@ -308,7 +310,7 @@ static void parts_do_not_depend_on_the_rows(void **state)
 /* The bounds of fusedlogp.h, but for small vocabularies. */
 static void grad_hidden_alone_takes_as_much_memory_as_is_said(void **state)
 {
-    static const int64_t rows[] = { 64, 1024, 8192, 65536 }, hidden[] = { 128, 768, 1536, 2304, 4096, 5632, 8192 };
+    static const int64_t rows[] = { 64, 1024, 8192, 65536 }, hidden[] = { 128, 768, 1536, 2304, 2560, 4096, 5632, 8192 };
     static const int64_t vocab[] = { 32000, 32768, 50304, 65536, 131072, 256000, 393216 };
 
     (void)state;
@@ -317,7 +319,7 @@ static void grad_hidden_alone_takes_as_much_memory_as_is_said(void **state)
             for (size_t v = 0; v < sizeof(vocab) / sizeof(*vocab); v++) {
                 const flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(rows[n], hidden[d], vocab[v], FLP_NONE));
                 const flp_linear_work losses = linear_work_with_losses(&problem), forward = linear_work_of(&problem, 1);
-                const int64_t elements = rows[n] * hidden[d], most = elements * 2 + (130 << 20) > 430 << 20 ? elements * 2 + (130 << 20) : 430 << 20;
+                const int64_t elements = rows[n] * hidden[d], most = elements * 2 + (135 << 20) > 460 << 20 ? elements * 2 + (135 << 20) : 460 << 20;
 
                 assert_in_range(linear_work_bytes(&losses, rows[n]), 1, most);
                 assert_in_range(linear_work_bytes(&forward, rows[n]), 1, most + elements * 4);

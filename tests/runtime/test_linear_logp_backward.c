@@ -439,7 +439,7 @@ static void a_frozen_head_has_its_product_in_the_forward(void **state)
     problem.accumulate = 0;
     problem.forward.vocab = 20000;
     operator_call_make_plan();
-    assert_contains(flp_plan_describe(plan), "grad_hidden product: in the forward, of 8192 rows at a time\n");
+    assert_contains(flp_plan_describe(plan), "grad_hidden product: in the forward, of 7680 rows at a time\n");
     assert_contains(flp_plan_describe(plan), "flops: 2.00 N V D");
     assert_contains(flp_plan_numerics(plan), ";saved20224.in_forward");
     assert_null(strstr(flp_plan_numerics(plan), "parts"));

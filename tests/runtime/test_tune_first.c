@@ -164,9 +164,9 @@ static void a_call_s_plan_is_tuned_once_for_its_bucket(void **state)
     args.rows--;
     assert_succeeds(flp_linear_logp(context, &problem, &args));
     assert_int_equal(1, fake_tune.created);
-    assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL)); /* of 64 and 128 rows, too */
-    assert_int_equal(3, fake_tune.created);
-    assert_int_equal(3, fake_directory_count(root, ".record"));
+    assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL)); /* of 64, 128 and 256 rows, too */
+    assert_int_equal(4, fake_tune.created);
+    assert_int_equal(4, fake_directory_count(root, ".record"));
 }
 
 static void without_the_flag_nothing_is_tuned(void **state)

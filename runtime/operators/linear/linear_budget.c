@@ -26,21 +26,29 @@ enum {
     BLOCK_COLUMNS = 512,                 /* a block of them costs launches: the time of so many columns of logits, at about N 8192, D 4096, */
     SHORT_HIDDEN = 2048,                 /* and of 4096 / D as many with a smaller D than this */
     LEAST_ROW_CHUNK = 512,               /* rows: with fewer, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
+    WIDE_ROW_CHUNK = 768,                /* rows, with a large vocabulary */
     STRETCH = 7,                         /* a chunk may become 1/7 wider, so that no small one follows it: 28 tiles 32, 41 tiles 46 */
     HARDLY = 32,                         /* 1/32 more memory counts as hardly more, */
     SAMPLE_ROWS = 8192,                  /* at this number of rows */
     PRODUCT_TILE_ROWS = 128,             /* of grad_hidden's product */
-    WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half */
+    WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half, */
+    MIDDLE_TILE_COLUMNS = 192,           /* and one for few rows this many */
     NARROW_TILE_PERCENT = 98,            /* a narrow tile's speed, of a wide one's */
     LEAST_VOCAB_IN_PARTS = 49152,        /* with a smaller vocabulary, parts of grad_hidden's product cost many rows more than they gain few */
     LEAST_PART_COLUMNS = 13312,          /* of a part */
-    PART_COST = 500,                     /* columns of the vocabulary: what a part's sums cost, which are mostly added beside the next tiles */
-    FEW_ROWS = 256,                      /* whose tiles the parts of grad_hidden's product are to be enough for */
-    ROW_CHUNK_COST = 24,                 /* rows: what reading the weight once more and the launches of a chunk of rows cost */
-    MULTIPROCESSORS = 132,               /* of an H100 or H200 */
-    FEW_TILES = 99,                      /* with fewer narrow tiles than this, grad_hidden's product of the whole vocabulary leaves too much of the GPU idle; */
-    FEW_TILES_OF_SAVED = 64,             /* with fewer than this where it comes from saved exponentials, beside grad_weight's, */
-    FEW_TILES_OF_PAIR = 32               /* and with fewer than this where the default saves fewer of them */
+    PART_COST = 700,                     /* columns of the vocabulary: what a part's sums cost, which are mostly added beside the next tiles */
+    ROW_CHUNK_COST = 110,                /* rows: what reading the weight once more and the launches of a chunk of rows cost */
+    IDLE_COST = 770,                     /* thousandths of the time in which multiprocessors have no tile */
+    FEWEST_IDLE_COST = 600,              /* the same, of 128 rows or fewer */
+    FEW_ROWS = 256,                      /* whose tiles the parts of grad_hidden's product are to be enough for, too; */
+    WEIGHT_OF_MANY = 6,                  /* chunks of rows count so much more than these do */
+    MULTIPROCESSORS = 132,               /* of an H100 or H200, */
+    CLUSTERS = 66,                       /* and clusters of two blocks, which are one tile's columns wide and */
+    PRODUCT_CLUSTER_ROWS = 256,          /* so many rows high */
+    MILLION = 1000000,
+    FEW_TILES = 99,          /* with fewer narrow tiles than this, grad_hidden's product of the whole vocabulary leaves too much of the GPU idle; */
+    FEW_TILES_OF_SAVED = 64, /* with fewer than this where it comes from saved exponentials, beside grad_weight's, */
+    FEW_TILES_OF_PAIR = 32   /* and with fewer than this where the default saves fewer of them */
 };
 
 /* The default widths of chunks, in tiles of two-byte elements: of the saved exponentials, of a chunk whose dlogit is stored in the workspace, and of one whose
@@ -52,9 +60,10 @@ typedef struct {
 } tiles;
 static const tiles default_tiles = { 47, 41, BORROWED_TILES }, default_tiles_wide = { 31, 28, BORROWED_TILES / 2 };
 
-/* The default bytes of a chunk of rows, where grad_hidden is the only gradient: its saved exponentials, and the sums of the parts of its product. The saved
- * exponentials of the least chunk may take most_saved_bytes. */
-static const int64_t row_chunk_bytes = INT64_C(320) << 20, most_saved_bytes = INT64_C(384) << 20;
+/* The default bytes of a chunk of rows, where grad_hidden is the only gradient: of its saved exponentials, of those of WIDE_ROW_CHUNK or fewer rows, of the
+ * sums of the parts of its product, and of both together. 304 MiB are 1024 rows with 155,648 entries. */
+static const int64_t row_chunk_bytes = INT64_C(304) << 20, most_saved_bytes = INT64_C(384) << 20, most_sums_bytes = INT64_C(96) << 20,
+                     most_chunk_bytes = INT64_C(440) << 20;
 
 /* The default slab_bytes: less than the L2 of an H100 or H200 holds, and little beside grad_weight. */
 static const int64_t default_slab_bytes = INT64_C(32) << 20;
@@ -144,34 +153,44 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
     return chunks_behind(work, work->chunks.saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, wide, borrowed_rows);
 }
 
-/* How full the waves of a product in parts, of `rows` rows with the whole weight, are on the multiprocessors of an H100 or H200, in thousandths. KEEP IN STEP:
- * waves of tiles (gen/select/linear_logp_backward.lua), which chooses the tiles of a few rows itself. */
+/* How much of an H100's or H200's multiprocessors the waves of a product in parts keep busy, of `rows` rows with the whole weight, in thousandths: also what a
+ * tile has behind hidden's end counts as idle. */
 static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns, int64_t parts)
 {
-    const int64_t tiles = parts * flp_int64_divide_up(rows, PRODUCT_TILE_ROWS) * flp_int64_divide_up(hidden, tile_columns);
+    const int64_t tiles = parts * flp_int64_divide_up(rows, PRODUCT_CLUSTER_ROWS) * flp_int64_divide_up(hidden, tile_columns);
 
-    return 1000 * tiles / flp_int64_round_up(tiles, MULTIPROCESSORS);
+    return 1000 * parts * rows * hidden / (flp_int64_round_up(tiles, CLUSTERS) * PRODUCT_CLUSTER_ROWS * tile_columns);
+}
+
+static int64_t filled_wide(const flp_linear_work *work, int64_t rows, int64_t parts)
+{
+    return filled_waves(rows, work->forward->hidden, WIDE_TILE_COLUMNS, parts);
+}
+
+static int64_t filled_narrow(const flp_linear_work *work, int64_t rows, int64_t parts)
+{
+    return filled_waves(rows, work->forward->hidden, WIDE_TILE_COLUMNS / 2, parts) * NARROW_TILE_PERCENT / 100;
 }
 
 /* 1: narrow tiles fill so many more multiprocessors that they are faster, although they read more of both operands for each flop. */
 static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chunk, int64_t parts)
 {
-    const int64_t hidden = work->forward->hidden;
-
-    return filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS, parts) * 100 <
-           filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS / 2, parts) * NARROW_TILE_PERCENT;
+    return filled_wide(work, row_chunk, parts) < filled_narrow(work, row_chunk, parts);
 }
 
-/* How fast grad_hidden is, in thousandths of what it would be with full waves of wide tiles, where the rows are processed in chunks of so many, and its product
- * in so many parts. */
-static int64_t speed_of_row_chunk(const flp_linear_work *work, int64_t rows, int64_t parts)
+/* What idle multiprocessors cost a product in parts, in millionths of its time with full waves of wide tiles. Part of their time the kernels before and behind
+ * use. */
+static int64_t idle_cost(int64_t filled)
 {
-    const int64_t hidden = work->forward->hidden, vocab = flp_int64_larger(work->forward->vocab, 1);
-    const int64_t wide = filled_waves(rows, hidden, WIDE_TILE_COLUMNS, parts);
-    const int64_t narrow = filled_waves(rows, hidden, WIDE_TILE_COLUMNS / 2, parts) * NARROW_TILE_PERCENT / 100;
-    const int64_t sums = parts > 1 ? parts * PART_COST : 0;
+    return filled > 0 ? IDLE_COST * (1000 - filled) * 1000 / filled : IDLE_COST * MILLION;
+}
 
-    return flp_int64_larger(wide, narrow) * rows / (rows + ROW_CHUNK_COST) * vocab / (vocab + sums);
+/* What a step loses, in the same unit, where the rows are processed in chunks of so many, and grad_hidden's product in so many parts. */
+static int64_t cost_of_row_chunk(const flp_linear_work *work, int64_t rows, int64_t parts)
+{
+    const int64_t sums = parts > 1 ? parts * PART_COST * MILLION / flp_int64_larger(work->forward->vocab, 1) : 0;
+
+    return idle_cost(flp_int64_larger(filled_wide(work, rows, parts), filled_narrow(work, rows, parts))) + ROW_CHUNK_COST * MILLION / rows + sums;
 }
 
 /* The fastest chunk of at most so many rows. */
@@ -180,7 +199,7 @@ static int64_t fastest_row_chunk(const flp_linear_work *work, int64_t most, int6
     int64_t best = LEAST_ROW_CHUNK;
 
     for (int64_t rows = best; rows <= most; rows += FLP_BACKWARD_ROW_BLOCK)
-        if (speed_of_row_chunk(work, rows, parts) > speed_of_row_chunk(work, best, parts))
+        if (cost_of_row_chunk(work, rows, parts) < cost_of_row_chunk(work, best, parts))
             best = rows;
     return best;
 }
@@ -193,29 +212,48 @@ static int64_t saved_row_bytes(const flp_linear_work *work)
 
 static int64_t usual_row_chunk(const flp_linear_work *work, int64_t parts)
 {
-    const int64_t sums_bytes = parts > 1 ? parts * work->forward->hidden * (int64_t)sizeof(float) : 0;
+    const int64_t saved = saved_row_bytes(work), sums = parts > 1 ? parts * work->forward->hidden * (int64_t)sizeof(float) : 0;
+    const int64_t most = flp_int64_larger(row_chunk_bytes / saved, flp_int64_smaller(WIDE_ROW_CHUNK, most_saved_bytes / saved));
 
-    return fastest_row_chunk(work, row_chunk_bytes / (saved_row_bytes(work) + sums_bytes), parts);
+    return fastest_row_chunk(work, flp_int64_smaller(most, flp_int64_smaller(most_chunk_bytes / (saved + sums), sums > 0 ? most_sums_bytes / sums : most)),
+                             parts);
 }
 
-/* What so many parts are worth: the speed of the usual chunks of rows and, for a quarter, how full the waves of few rows are. */
-static int64_t worth_of_parts(const flp_linear_work *work, int64_t parts)
+/* What 256 rows lose, which have tiles of a third width, too. */
+static int64_t cost_of_few(const flp_linear_work *work, int64_t parts)
 {
-    return speed_of_row_chunk(work, usual_row_chunk(work, parts), parts) * (3000 + filled_waves(FEW_ROWS, work->forward->hidden, WIDE_TILE_COLUMNS / 2, parts));
+    const int64_t wide = flp_int64_larger(filled_wide(work, FEW_ROWS, parts), filled_narrow(work, FEW_ROWS, parts));
+
+    return idle_cost(flp_int64_larger(wide, filled_waves(FEW_ROWS, work->forward->hidden, MIDDLE_TILE_COLUMNS, parts)));
 }
 
-/* The number of parts of grad_hidden's product: at most so many that one row of narrow tiles fills the multiprocessors. It does not depend on the number of
+/* What 128 rows or fewer lose, which reading the weight bounds: they do where there are more tiles than multiprocessors, so that some compute twice as many as
+ * others. */
+static int64_t cost_of_fewest(const flp_linear_work *work, int64_t parts)
+{
+    const int64_t tiles = parts * flp_int64_divide_up(work->forward->hidden, WIDE_TILE_COLUMNS / 2), whole = flp_int64_round_up(tiles, MULTIPROCESSORS);
+
+    return tiles > MULTIPROCESSORS ? FEWEST_IDLE_COST * (whole - tiles) * 1000 / tiles : 0;
+}
+
+/* What so many parts cost the usual chunks of rows, which count most, 256 rows, and 128 or fewer. */
+static int64_t cost_of_parts(const flp_linear_work *work, int64_t parts)
+{
+    return WEIGHT_OF_MANY * cost_of_row_chunk(work, usual_row_chunk(work, parts), parts) + cost_of_few(work, parts) + cost_of_fewest(work, parts);
+}
+
+/* The number of parts of grad_hidden's product: at most so many that one row of wide tiles fills the multiprocessors. It does not depend on the number of
  * rows, because the parts decide bits. */
 static int64_t choose_parts(const flp_linear_work *work)
 {
-    const int64_t row_of_tiles = flp_int64_divide_up(work->forward->hidden, WIDE_TILE_COLUMNS / 2);
+    const int64_t row_of_tiles = flp_int64_divide_up(work->forward->hidden, WIDE_TILE_COLUMNS);
     const int64_t most = flp_int64_smaller(MULTIPROCESSORS / row_of_tiles, work->forward->vocab / LEAST_PART_COLUMNS);
     int64_t best = 1;
 
     if (!work->chunks.saves_exp || !flp_vocab_chunks_hidden_alone(work->backward) || work->forward->vocab < LEAST_VOCAB_IN_PARTS)
         return 1;
     for (int64_t parts = 2; parts <= most; parts++)
-        if (worth_of_parts(work, parts) > worth_of_parts(work, best))
+        if (cost_of_parts(work, parts) < cost_of_parts(work, best))
             best = parts;
     return best;
 }
