@@ -5,7 +5,7 @@ local select = require "gen.select"
 local linear_logp = {}
 
 -- Tiles by the problem's number of rows: the first that has `rows` for them. A call without a plan gets one for a bucket of rows, so the limits are ends of
--- buckets (runtime/core/dispatch.h).
+-- buckets (runtime/core/row_buckets.h).
 linear_logp.hopper_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },

@@ -41,7 +41,7 @@ local function ceil_div(a, b) return (a + b - 1) // b end
 local function tiles_of(rows, hidden, columns) return ceil_div(rows, 128) * ceil_div(hidden, columns) end
 local function filled_waves(tiles) return tiles / ((tiles + multiprocessors - 1) // multiprocessors * multiprocessors) end
 
--- The number of rows, rounded up to a power of two: from 1024 on the most rows of the bucket (runtime/core/dispatch.h), whose calls share their kernels.
+-- The number of rows, rounded up to a power of two: from 1024 on the most rows of the bucket (runtime/core/row_buckets.h), whose calls share their kernels.
 local function bucket_rows(p)
   local rows = 1
   while rows < p.n do rows = rows * 2 end
@@ -63,7 +63,7 @@ end
 -- room for one block a launch, and nothing is gained, unless clusters without a tile of grad_hidden begin with grad_weight's. All calls that share a plan have
 -- the same kernels, which launches of single blocks take, too (at most 0.5 % of a step). With a grad_bias, which reads each slab before grad_weight overwrites
 -- it, products keep their order: bench/results/NOTES.md.
--- KEEP IN STEP: flp_backward_adds_blocks (runtime/operators/linear/linear_logp_backward_slab.c), flp_dispatch_bucket (runtime/core/dispatch.h).
+-- KEEP IN STEP: flp_backward_adds_blocks (runtime/operators/linear/linear_logp_backward_slab.c), flp_row_buckets_of (runtime/core/row_buckets.h).
 local slabs = { full = 0.9, least_rows = 129 }
 local function gains_by_slabs(rows, d, tile)
   local waves = ceil_div(rows, tile.bm * tile.cluster) * ceil_div(d, tile.bv) * tile.cluster / multiprocessors

@@ -1,5 +1,6 @@
 /* What the linear operators have in common: the inputs that each begins with, shards, and the gradients. */
 #include "torch_linear.h"
+#include "core/row_buckets.h"
 #include <string.h>
 
 int flp_torch_lies_transposed(const flp_torch_value *weight)
@@ -40,7 +41,7 @@ int flp_torch_read_linear(flp_torch_frame *frame, flp_torch_linear *l)
         return 1;
     memset(&l->problem, 0, sizeof(l->problem)); /* its bytes are the plan's key */
     l->problem.dtype = hidden->dtype;
-    l->problem.rows = flp_torch_plans_rows(l->rows);
+    l->problem.rows = flp_row_buckets_rows(l->rows);
     l->problem.hidden = l->columns;
     l->problem.vocab = l->vocab;
     l->problem.weight_layout = l->transposed ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN;

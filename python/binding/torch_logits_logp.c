@@ -1,5 +1,6 @@
 /* logits_logp and its gradient. */
 #include "torch_tensors.h"
+#include "core/row_buckets.h"
 #include <string.h>
 
 #define LOGITS "Tensor logits, Tensor target, Tensor? row_temperature, float temperature, float softcap, int? ignore_index, "
@@ -43,7 +44,7 @@ static int logits_logp(flp_torch_frame *frame)
     rows = logits->sizes[0];
     memset(&problem, 0, sizeof(problem)); /* its bytes are the plan's key */
     problem.dtype = logits->dtype;
-    problem.rows = flp_torch_plans_rows(rows);
+    problem.rows = flp_row_buckets_rows(rows);
     problem.vocab = logits->sizes[1];
     problem.logits_stride = flp_torch_row_stride(logits);
     problem.pointer_alignment = flp_torch_alignment_of(logits->data, NULL);
@@ -113,7 +114,7 @@ static int logits_logp_backward(flp_torch_frame *frame)
         return 1;
     memset(&problem, 0, sizeof(problem)); /* its bytes are the plan's key */
     problem.dtype = logits->dtype;
-    problem.rows = flp_torch_plans_rows(rows);
+    problem.rows = flp_row_buckets_rows(rows);
     problem.vocab = logits->sizes[1];
     problem.logits_stride = flp_torch_row_stride(logits);
     problem.grad_stride = logits->sizes[1];

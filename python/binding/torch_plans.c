@@ -44,17 +44,6 @@ int flp_torch_plan_count(void)
     return count;
 }
 
-int64_t flp_torch_plans_rows(int64_t rows)
-{
-    if (rows <= 64)
-        return 64;
-    if (rows <= 128)
-        return 128;
-    if (rows <= 1024)
-        return 1024;
-    return INT64_C(1) << (64 - __builtin_clzll((uint64_t)rows - 1));
-}
-
 static size_t problem_bytes(flp_torch_plans_operator kind)
 {
     switch (kind) {

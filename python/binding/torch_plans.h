@@ -20,9 +20,6 @@ FLP_API void flp_torch_cpu_threads(int threads);
 /* Plans made so far, on all devices. FLP_API: Python calls it. */
 FLP_API int flp_torch_plan_count(void);
 
-/* The bucket of `rows`: the number of rows that the plan for such a call is made for. There are few buckets, so that few plans are made. */
-int64_t flp_torch_plans_rows(int64_t rows);
-
 /* The plan of a problem (zeroed before it was filled: its bytes are the key) on a device whose CUDA context is current; made where there is none. It
  * lives as long as the process. */
 flp_status flp_torch_plans_find(int32_t device, flp_torch_plans_operator kind, const void *problem, flp_plan **plan);

@@ -1,6 +1,7 @@
 /* scale: a tensor times a factor, in place. */
 #include "torch_linear.h"
 #include "torch_tensors.h"
+#include "core/row_buckets.h"
 #include <string.h>
 
 /* Reads x as rows of contiguous elements: a vector is one row, and the rows of a transposed matrix are its columns. */
@@ -37,7 +38,7 @@ static int scale(flp_torch_frame *frame)
     if (args.rows == 0 || problem.columns == 0)
         return 0;
     problem.dtype = x->dtype;
-    problem.rows = flp_torch_plans_rows(args.rows);
+    problem.rows = flp_row_buckets_rows(args.rows);
     problem.backend = frame->device < 0 ? FLP_BACKEND_CPU : FLP_BACKEND_AUTO;
     if (flp_torch_find_plan(frame, FLP_TORCH_PLANS_SCALE, &problem, &plan))
         return 1;

@@ -1,12 +1,13 @@
 /* weighted_sum and its gradients. */
 #include "torch_tensors.h"
+#include "core/row_buckets.h"
 #include <string.h>
 
 static void set_weighted_sum(flp_weighted_sum_problem *problem, const flp_torch_frame *frame, const flp_torch_value *x, const flp_torch_value *w,
                              const void *other)
 {
     problem->dtype = x->dtype;
-    problem->rows = flp_torch_plans_rows(x->sizes[0]);
+    problem->rows = flp_row_buckets_rows(x->sizes[0]);
     problem->columns = x->sizes[1];
     problem->x_stride = flp_torch_row_stride(x);
     problem->pointer_alignment = flp_torch_alignment_of(x->data, other);

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "cli/gen.h"
 #include "cli/operators.h"
-#include "core/dispatch.h"
+#include "core/row_buckets.h"
 #include "core/plan.h"
 
 typedef struct {
@@ -38,7 +38,7 @@ static flp_status append_problem(request *request, int any_rows)
     /* The bucket rounds the rows up and may refuse what the problem's own rows allow, such as a tight memory_budget. This is no error: only a plan of the
      * problem's own rows can run such a problem. */
     for (int64_t bucket = any_rows ? 1 : rows; status == FLP_OK && bucket <= rows; bucket++) {
-        bucket = flp_dispatch_rows(bucket);
+        bucket = flp_row_buckets_rows(bucket);
         status = append_rows(request, bucket);
         if (status == FLP_BAD_ARGUMENT)
             status = FLP_OK;

@@ -12,6 +12,7 @@
 #include "core/choose.h"
 #include "core/plan.h"
 #include "core/problem.h"
+#include "core/row_buckets.h"
 #include "core/scratch.h"
 
 enum { TABLE_BUCKETS = 256 };
@@ -162,7 +163,7 @@ static flp_status make(flp_context *context, const flp_operator *op, const void 
     if (status != FLP_OK)
         return status;
     memcpy(&bounded, problem, op->problem_bytes);
-    *flp_operator_rows(op, &bounded) = flp_dispatch_rows(call->rows);
+    *flp_operator_rows(op, &bounded) = flp_row_buckets_rows(call->rows);
     *flp_operator_pointer_alignment(op, &bounded) = 1 << alignment_log2(call->addresses);
     status = flp_create_plan(context, op, &bounded, plan);
     if (status != FLP_OK)
@@ -203,7 +204,7 @@ static flp_status find_cuda_context(flp_context *context, flp_backend backend, u
 flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, unsigned long long *cuda_context,
                              flp_plan **plan)
 {
-    flp_dispatch_key key = { .op = (uintptr_t)op, .call = flp_dispatch_bucket((uint64_t)call->rows) << 8 | alignment_log2(call->addresses) };
+    flp_dispatch_key key = { .op = (uintptr_t)op, .call = flp_row_buckets_of((uint64_t)call->rows) << 8 | alignment_log2(call->addresses) };
     flp_status status = find_cuda_context(context, flp_operator_backend(op, problem), cuda_context);
     int backend;
 
@@ -254,7 +255,7 @@ static void compile_for_buckets(flp_context *context, const flp_operator *op, vo
     if (flp_device_is_capturing(stream, &capturing) != FLP_OK)
         capturing = 1; /* there is no GPU, or making the plans reports the error */
     for (int64_t rows = 1; variants && !capturing && rows <= most && count <= (BUCKETS - 1) * FLP_ROLES; rows++) {
-        *flp_operator_rows(op, &bounded) = rows = flp_dispatch_rows(rows);
+        *flp_operator_rows(op, &bounded) = rows = flp_row_buckets_rows(rows);
         if (flp_plan_foresee(context, op, &bounded, &selection) != FLP_OK)
             break;
         for (int i = 0; i < selection.count; i++)

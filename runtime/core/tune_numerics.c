@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "core/calibration.h"
-#include "core/dispatch.h"
+#include "core/row_buckets.h"
 #include "core/plan.h"
 #include "core/tuned.h"
 
@@ -111,10 +111,10 @@ static flp_status list_problems(flp_tune_numerics *numerics, const void *problem
     const flp_operator *op = numerics->calls->op;
     flp_problem_storage normal;
     flp_status status = flp_problem_normalize(op, problem, &normal);
-    const int64_t most = status == FLP_OK ? flp_dispatch_rows(*flp_operator_rows(op, &normal)) : 0;
+    const int64_t most = status == FLP_OK ? flp_row_buckets_rows(*flp_operator_rows(op, &normal)) : 0;
 
     for (int64_t rows = 1; status == FLP_OK && rows <= most && numerics->rows < MOST_ROWS; rows++) {
-        rows = flp_dispatch_rows(rows);
+        rows = flp_row_buckets_rows(rows);
         *flp_operator_rows(op, &normal) = rows;
         numerics->problems[numerics->rows++] = normal;
         status = flp_plan_write_wanted(numerics->context, op, &normal, numerics->wanted);

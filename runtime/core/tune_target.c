@@ -10,7 +10,7 @@
 #include "base/int64.h"
 #include "base/status.h"
 #include "core/calibration.h"
-#include "core/dispatch.h"
+#include "core/row_buckets.h"
 #include "core/plan.h"
 #include "core/tune_arrays.h"
 #include "core/tuned.h"
@@ -500,7 +500,7 @@ static flp_status take_problem(flp_tune_target *target, const void *problem)
     flp_status status = flp_problem_normalize(op, problem, &target->problem);
 
     if (status == FLP_OK)
-        *flp_operator_rows(op, &target->problem) = flp_dispatch_rows(rows_of(target));
+        *flp_operator_rows(op, &target->problem) = flp_row_buckets_rows(rows_of(target));
     return status == FLP_OK ? flp_tuned_problem_text(op, &target->problem, target->identity.problem) : status;
 }
 

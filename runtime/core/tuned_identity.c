@@ -9,7 +9,7 @@
 #include "base/digest.h"
 #include "base/status.h"
 #include "core/context.h"
-#include "core/dispatch.h"
+#include "core/row_buckets.h"
 #include "core/plan.h"
 
 flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text)
@@ -18,7 +18,7 @@ flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, ch
     flp_problem_storage problem;
 
     memcpy(&problem, normal, op->problem_bytes);
-    *flp_operator_rows(op, &problem) = flp_dispatch_rows(*flp_operator_rows(op, &problem));
+    *flp_operator_rows(op, &problem) = flp_row_buckets_rows(*flp_operator_rows(op, &problem));
     memcpy(problem.bytes + op->backend_at, &any, sizeof(any));
     return flp_problem_text_write(op, &problem, text, FLP_PROBLEM_TEXT_BYTES);
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/dispatch.h"
+#include "core/row_buckets.h"
 #include "cross_entropy_cases.h"
 #include "gradient_cases.h"
 #include "logits_cases.h"
@@ -199,12 +199,12 @@ static void take_scale_profile(flp_random_numbers *numbers, flp_random_problem *
 /* Where a tile is taken for few rows, and for some: the rows that it is taken up to. */
 static int64_t few_rows(void)
 {
-    return flp_dispatch_rows(1);
+    return flp_row_buckets_rows(1);
 }
 
 static int64_t some_rows(void)
 {
-    return flp_dispatch_rows(few_rows() + 1);
+    return flp_row_buckets_rows(few_rows() + 1);
 }
 
 static int64_t draw_rows(flp_random_numbers *numbers, int64_t like)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dispatch.h"
+#include "core/row_buckets.h"
 #include "cross_entropy_cases.h"
 #include "random/inputs.h"
 #include "random/suite.h"
@@ -207,7 +207,7 @@ static void choose_budget(run *r)
 {
     const flp_random_problem *p = r->linear->problem;
     flp_linear_logp_backward_problem *backward = &r->linear->asked.backward;
-    const int64_t rows = p->dispatched ? flp_dispatch_rows(p->n) : p->n + p->spare, asked = backward->forward.rows;
+    const int64_t rows = p->dispatched ? flp_row_buckets_rows(p->n) : p->n + p->spare, asked = backward->forward.rows;
 
     if (p->budget < 0 || p->op == FLP_RANDOM_LINEAR)
         return;

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "core/dispatch.h"
+#include "core/row_buckets.h"
 #include "assertions.h"
 #include "fake_directory.h"
 #include "jit/source_tree.h"
@@ -130,7 +130,7 @@ static void select_for_rows(const char *const kind[3], int64_t rows, flp_selecti
     assert_succeeds(flp_generator_select(generator, &(flp_wanted_kernels){ text, 90, kind[2], "" }, selection));
 }
 
-/* Calls without a plan share those of flp_dispatch_rows. */
+/* Calls without a plan share those of flp_row_buckets_rows. */
 static void rows_that_share_a_plan_have_its_variants(void **state)
 {
     static const char *const kinds[][3] = {
@@ -168,7 +168,7 @@ static void rows_that_share_a_plan_have_its_variants(void **state)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         for (size_t r = 0; r < sizeof(edges) / sizeof(*edges); r++) {
             select_for_rows(kinds[i], edges[r], &own);
-            select_for_rows(kinds[i], flp_dispatch_rows(edges[r]), &shared);
+            select_for_rows(kinds[i], flp_row_buckets_rows(edges[r]), &shared);
             assert_memory_equal(own.variant, shared.variant, sizeof(own.variant));
         }
 }
