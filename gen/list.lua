@@ -59,7 +59,7 @@ function list.left_out(hidden_sizes)
     "hidden sizes other than " .. table.concat(hidden_sizes or select.common_hidden_sizes, ", "),
     "two options at once of argmax, entropy, softcap, bias and [D, V], and in fp32 any but argmax",
     "rows and addresses that are no multiples of 16 bytes, a bias or gradients of another dtype than hidden but a main gradient of weight in fp32",
-    "gradients with a filter, and steps of 128 rows or less",
+    "gradients with a filter, steps of 128 rows or less, and shards of the vocabulary",
     "token losses of your own, which --token-loss adds",
   }
 end

@@ -13,7 +13,7 @@ local problem = {}
 --   direct        grad_hidden is one product over the whole vocabulary
 --   in_forward    grad_hidden's product is computed in the forward's call
 --   parts4        grad_hidden's product is one of so many parts of the vocabulary, which are then added
---   narrow        grad_hidden's product has narrow tiles
+--   narrow        grad_hidden's product has narrow tiles; with parts, of more than 1024 rows
 --   hidden_first  grad_hidden's product comes before grad_weight's
 local hints = { "saved_exp", "all_saved", "direct", "in_forward", "narrow", "hidden_first" }
 

@@ -389,8 +389,8 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  * including the forward's part with with_forward. GPU paths never exceed it. More memory saves flops. A budget that is too small is FLP_BAD_ARGUMENT, whose
  * message has the smallest that is accepted. With 0 the library chooses: at D 4096 at most 265 MiB for each 8192 rows, and for fewer than 8192 rows up to
  * 48 MiB more; linear_cross_entropy takes up to 1.75 times as much for more than 2 D rows, and below D 896 at most 310 MiB for each 8192 rows and 64 MiB more.
- * A grad_hidden in another dtype than hidden's takes N x D elements of hidden's dtype besides. grad_hidden alone takes up to 430 MiB also for few
- * rows, or N x D elements and up to 130 MiB where that is more, and N x D floats besides with with_forward. With a budget, few rows may take no more than the
+ * A grad_hidden in another dtype than hidden's takes N x D elements of hidden's dtype besides. grad_hidden alone takes up to 460 MiB also for few
+ * rows, or N x D elements and up to 135 MiB where that is more, and N x D floats besides with with_forward. With a budget, few rows may take no more than the
  * default, where that is faster for them.
  *
  * grad_filter_eps > 0 leaves out, on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| except the targets' is smaller. They take no

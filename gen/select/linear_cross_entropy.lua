@@ -69,6 +69,7 @@ function cross_entropy.prebuilt(dtype, hidden_sizes)
     for _, n in ipairs(dtype == "bf16" and backward.rows_of_slabs or {}) do
       problems[#problems + 1] = ("linear_cross_entropy:bf16:n%d:d%d:v131072:gh_bf16:gw_bf16:saved_exp:all_saved"):format(n, d)
     end
+    for _, problem in ipairs(dtype == "bf16" and backward.frozen_heads("linear_cross_entropy", d, "direct") or {}) do problems[#problems + 1] = problem end
   end
   return problems
 end

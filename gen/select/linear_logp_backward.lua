@@ -34,8 +34,7 @@ local function packing(p, arch_name)
   }
 end
 
--- How waves of tiles fill the multiprocessors of an H100 or H200. KEEP IN STEP: waves of tiles (runtime/operators/linear/linear_budget.c), by which plans
--- choose narrow tiles for chunks of many rows.
+-- How waves of tiles fill the multiprocessors of an H100 or H200.
 local multiprocessors = 132
 local function ceil_div(a, b) return (a + b - 1) // b end
 local function tiles_of(rows, hidden, columns) return ceil_div(rows, 128) * ceil_div(hidden, columns) end
@@ -200,7 +199,8 @@ end
 -- columns, which reads the least from the L2 for a flop: bench/results/NOTES.md.
 local tiles_of_few_in_parts = { { columns = 256, percent = 100 }, { columns = 192, percent = 99 }, { columns = 128, percent = 98 } }
 
--- The time of the waves of a launch, in those of one that keeps all multiprocessors busy. What a tile has behind hidden's end is no work.
+-- The time of the waves of a launch, in those of one that keeps all multiprocessors busy. What a tile has behind hidden's end is no work. KEEP IN STEP:
+-- filled_waves (runtime/operators/linear/linear_budget.c), the inverse, and the percents there, by which plans choose parts, and tiles for more rows.
 local function time_in_parts(rows, d, parts, columns)
   local clusters = multiprocessors // 2 -- of two blocks, each of 128 rows
   return ceil_div(parts * ceil_div(rows, 256) * ceil_div(d, columns), clusters) * clusters * 256 * columns / (parts * rows * d)
@@ -220,6 +220,7 @@ end
 -- Up to 128 rows, where nothing runs beside grad_hidden's product: a multiprocessor's link to the L2 bounds it, so that the tiles are as small as those that
 -- still are blocks enough for all multiprocessors, one or, with 64 rows, nearly two on each. More on some would make the others wait. Where one is meant for
 -- each, its stages leave no room for another: the launch before may free a few multiprocessors first, which would then take two: bench/results/NOTES.md.
+-- KEEP IN STEP: cost_of_fewest (runtime/operators/linear/linear_budget.c), by which plans choose parts.
 local nearly_full = 0.9
 local function tile_of_hidden_alone(p, row_tiles, column_tiles, arch_name)
   local blocks, once = column_tiles * (p.parts or 1), multiprocessors -- of 128 columns
@@ -296,8 +297,24 @@ backward.portable = select.portable(function(p, arch_name, capability)
   return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
 end)
 
--- Rows of the plans that may take slabs of saved exponentials (takes_slabs).
+-- Rows of the plans that may take slabs of saved exponentials (takes_slabs). 256 rows may, too, and need no further kernels.
 backward.rows_of_slabs = { 1024, 2048 }
+
+-- Problems of a frozen head, which needs grad_hidden alone, with what bf16 plans choose by default: all exponentials, in chunks of rows, and from V 49152 on a
+-- product in parts, whose number depends on V (choose_parts, runtime/operators/linear/linear_budget.c). path: "direct" or, behind a forward, "in_forward".
+local most_parts = 13
+function backward.frozen_heads(operator, d, path)
+  local problems = {}
+  local function add(n, options, hints)
+    problems[#problems + 1] = ("%s:bf16:n%d:d%d:v131072:gh_bf16%s:saved_exp:%s%s"):format(operator, n, d, options, path, hints)
+  end
+  local options = path == "in_forward" and ":forward" or ""
+  for _, hints in ipairs { "", ":narrow", ":parts2", ":parts2:narrow" } do add(4096, options, hints) end
+  for _, n in ipairs { 256, 1024 } do
+    for parts = 2, most_parts do add(n, options, ":parts" .. parts) end
+  end
+  return problems
+end
 
 -- The outputs of a training step, with one option at a time; the last accumulates a main gradient in fp32.
 function backward.training_options(dtype)
@@ -317,6 +334,7 @@ function backward.prebuilt(dtype, hidden_sizes)
     end
     problems[#problems + 1] = ("%s:gh_%s:gw_%s:g_entropy"):format(problem, dtype, dtype)
     problems[#problems + 1] = ("linear_logp_backward:%s:n%d:d%d:v131072:gh_%s:gw_%s"):format(dtype, most_rows_of_short_sums, d, dtype, dtype)
+    for _, frozen in ipairs(dtype == "bf16" and backward.frozen_heads("linear_logp_backward", d, "in_forward") or {}) do problems[#problems + 1] = frozen end
   end
   return problems
 end

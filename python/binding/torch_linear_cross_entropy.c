@@ -200,6 +200,7 @@ static int linear_cross_entropy_partials(flp_torch_frame *frame)
 }
 
 enum { CE_PARTIALS = CROSS_ENTROPY_INPUTS + 2, CE_EVENT, CE_MULTIPROCESSORS_LEFT, CE_MERGE_INPUTS };
+_Static_assert(CE_MERGE_INPUTS + 1 <= FLP_TORCH_INPUTS_MAX, "the operator with the most inputs has more than a frame");
 
 static int merge_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main_grad)
 {

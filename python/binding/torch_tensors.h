@@ -2,6 +2,8 @@
  * the reason in frame->error. */
 #ifndef FLP_BINDING_TORCH_TENSORS_H
 #define FLP_BINDING_TORCH_TENSORS_H
+#include "core/problem.h"
+#include "core/workspace.h"
 #include "torch_operators.h"
 #include "torch_plans.h"
 
@@ -10,8 +12,8 @@ enum {
     FLP_TORCH_FLOATS = FLP_TORCH_DTYPES(FLP_BF16) | FLP_TORCH_DTYPES(FLP_F16) | FLP_TORCH_DTYPES(FLP_F32),
     FLP_TORCH_INDICES = FLP_TORCH_DTYPES(FLP_I32) | FLP_TORCH_DTYPES(FLP_I64),
     FLP_TORCH_F32 = FLP_TORCH_DTYPES(FLP_F32),
-    FLP_TORCH_VECTOR_ALIGNMENT = 16, /* what the fast kernels want of their arrays */
-    FLP_TORCH_WORKSPACE_ALIGNMENT = 256
+    FLP_TORCH_VECTOR_ALIGNMENT = FLP_PROBLEM_ALIGNMENT, /* what the fast kernels want of their arrays. KEEP IN STEP: _places (python/fusedlogp/_operators.py) */
+    FLP_TORCH_WORKSPACE_ALIGNMENT = FLP_WORKSPACE_ALIGNMENT
 };
 
 /* Returns 1, with the text in frame->error; flp_torch_check_status: 0 for FLP_OK. */

@@ -9,7 +9,7 @@ from torch import Tensor, library
 
 from . import _library  # noqa: F401  registers the operators
 from . import _flops
-from ._arguments import refuse_tangents
+from ._arguments import order_of, refuse_tangents
 
 _REDUCE_NONE = 2
 _ops = torch.ops.fusedlogp
@@ -31,19 +31,12 @@ def _vector(like: Tensor, count: Any, dtype: torch.dtype, wanted: bool = True) -
     return like.new_empty((count if wanted else 0,), dtype=dtype)
 
 
-def _lies_transposed(weight: Tensor) -> bool:
-    rows, columns = weight.shape
-    if (columns <= 1 or weight.stride(1) == 1) and (rows <= 1 or weight.stride(0) >= columns):
-        return False
-    return True
-
-
 def _gradients(hidden: Tensor, weight: Tensor, bias: Optional[Tensor], wanted: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
     empty = hidden.new_empty((0,))
     grad_weight = empty
     if wanted[1]:
         rows, columns = weight.shape
-        grad_weight = weight.new_empty_strided((rows, columns), (1, rows) if _lies_transposed(weight) else (columns, 1))
+        grad_weight = weight.new_empty_strided((rows, columns), (1, rows) if order_of(weight) != 0 else (columns, 1))
     grad_bias = bias.new_empty((bias.shape[0] if wanted[2] else 0,)) if bias is not None else hidden.new_empty((0,), dtype=torch.float32)
     return (
         hidden.new_empty(hidden.shape) if wanted[0] else empty.clone(),
@@ -247,6 +240,7 @@ library.register_autograd("fusedlogp::linear_logp", _linear_logp_backward, setup
 
 def _places(hidden: Tensor, weight: Tensor, workspace: Tensor) -> tuple:
     """What the plan depends on and, on a GPU, the place of the workspace in its tensor. Hooks and checkpoints may bring the tensors back with others."""
+    # KEEP IN STEP: FLP_TORCH_WORKSPACE_ALIGNMENT and FLP_TORCH_VECTOR_ALIGNMENT in python/binding/torch_tensors.h.
     offset = workspace.data_ptr() % 256 if workspace.is_cuda else 0
     return hidden.data_ptr() % 16, weight.data_ptr() % 16, offset, hidden.stride(), weight.stride()
 

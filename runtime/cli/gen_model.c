@@ -10,7 +10,7 @@
 #include "cli/model_config.h"
 
 /* Patterns of the problems, which --help and the manual page list as well. They are filled with the dtype, D, V and softcap, and with the dtypes of the
- * gradients. All numbers of rows up to 65536 are meant, a bucket at a time: kernels differ up to 64 rows, up to 128 and above, and how a step uses its memory
+ * gradients. All numbers of rows up to 65536 are meant, a bucket at a time: kernels differ up to 64, 128 and 256 rows and above, and how a step uses its memory
  * may change with each power of two. */
 #define HEAD "%s" FLP_MODEL_HEAD("65536")
 static const char *const derived[] = {

@@ -5,7 +5,8 @@
 
 /* The bucket of a number of rows: log2 of the rows that its plan is made for. A negative number, or one above FLP_PROBLEM_ROWS_MAX, gets a bucket for which no
  * plan is made. Without a tuning, variants change at the ends of buckets only, which a test checks of gen/select: after 64 and 128 rows, with gradients on
- * sm_90a also after 256, 1024 and each later one. Above 2^10 rows, buckets also bound the size that the scratch grows to. */
+ * sm_90a also after 256, 1024 and each later one. Above 2^10 rows, buckets also bound the size that the scratch grows to. KEEP IN STEP: buckets_of_few
+ * (gen/select/linear_logp_backward.lua). */
 static inline unsigned flp_row_buckets_of(uint64_t rows)
 {
     if (rows <= 64)

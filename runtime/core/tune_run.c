@@ -342,6 +342,8 @@ flp_status flp_tune_check_tool(void)
     return tool[0] ? flp_status_fail(FLP_BAD_ARGUMENT, "times that a tool distorts make no record: %s; tune without it", tool) : FLP_OK;
 }
 
+_Static_assert((int)FLP_RECORD_TUNING_BYTES >= (int)FLP_TUNING_BYTES, "a record cuts off a tuning");
+_Static_assert((int)FLP_RECORD_PROBLEM_BYTES >= (int)FLP_PROBLEM_TEXT_BYTES, "a record cuts off a problem");
 flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
                            flp_record *record)
 {

@@ -101,10 +101,16 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_bf16.targets_of_rows.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.entropy.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
-    "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c1.p4.sm_90a",
     "linear_logp_offsets.bf16.d2048.bm64.bv64.c1.p8.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c2.p4.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_f32.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.parts.sm_90a",
+    "linear_logp_backward_finish.out_f32.parts.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_f32.parts.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv192.c2.p4.b_transposed.out_f32.parts.sm_90a",
+    "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.packed.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.in_step.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.in_step.targets_in_rows.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.softcap.packed.sm_90a",
@@ -124,6 +130,7 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.logit_sum.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_f32.adds.slabs.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.slabs.targets_in_rows.sm_90a",
+    "linear_logp_backward_finish.w_bf16.out_bf16.parts.sm_90a",
   })
   luaunit.assertEquals(list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100")
 end
@@ -155,9 +162,33 @@ function TestList.test_each_option_is_listed_for_the_hidden_sizes_of_models()
   end
 end
 
+-- The parts that plans choose (choose_parts, runtime/operators/linear/linear_budget.c), and other numbers, of heads that are common where the head is frozen.
+function TestList.test_a_frozen_head_s_kernels_are_listed()
+  local chosen = {
+    { 896, "parts9:narrow" }, { 1536, "parts11" }, { 2048, "parts4" }, { 2048, "parts8" }, { 2304, "parts7" }, { 2560, "parts4:narrow" }, { 3072, "parts4" },
+    { 3584, "parts4:narrow" }, { 4096, "parts2" }, { 5120, "parts2:narrow" }, { 6144, "parts2" }, { 7168, "parts2:narrow" }, { 4096, "" }, { 2048, "narrow" },
+  }
+  for name, capability in pairs { sm_90a = 90, sm_80 = 80 } do
+    local listed = {}
+    for _, text in ipairs(fusedlogp.list(name, "bf16", nil, support.read_template)) do listed[text] = true end
+    for _, wanted in ipairs(chosen) do
+      for _, n in ipairs { 129, 300, 1024, 8192 } do
+        for kind, path in pairs { ["linear_cross_entropy:bf16:n%d:d%d:v131072:gh_bf16:saved_exp"] = "direct",
+                                  ["linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:forward:saved_exp"] = "in_forward" } do
+          local problem = kind:format(n, wanted[1]) .. (":%s:%s"):format(path, wanted[2]):gsub(":$", "")
+          for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto", "", support.read_template))) do
+            luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+          end
+        end
+      end
+    end
+  end
+end
+
 function TestList.test_what_is_left_out_is_said()
   luaunit.assertStrContains(table.concat(fusedlogp.left_out(), "\n"), "hidden sizes other than " .. table.concat(hidden_sizes, ", ") .. "\n")
   luaunit.assertStrContains(fusedlogp.left_out("64,80")[1], "other than 64, 80")
+  luaunit.assertStrContains(table.concat(fusedlogp.left_out(), "\n"), "shards of the vocabulary")
 end
 
 -- What a prebuild compiles is what selection chooses later.

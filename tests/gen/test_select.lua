@@ -48,6 +48,34 @@ function TestSelect.test_an_unknown_device_has_no_kernel_and_each_path_says_why(
   end
 end
 
+-- What is written in C, in Lua and in the documents, because none of these reads another.
+function TestSelect.test_numbers_that_c_has_too_are_c_s()
+  local function of(path, pattern)
+    return assert(support.read_template(path):match(pattern), path .. ": " .. pattern)
+  end
+  local select_backward, budget = "gen/select/linear_logp_backward.lua", "runtime/operators/linear/linear_budget.c"
+  for _, pair in ipairs {
+    { "gen/model.lua", "long_row_bytes = (%d+) << 20, %d+", "runtime/operators/linear/matrix_product_launch.c", "group_bytes = INT64_C%((%d+)%) << 20" },
+    { "gen/model.lua", "long_row_bytes = %d+ << 20, (%d+)", "runtime/operators/linear/matrix_product_launch.h", "FLP_LONG_ROW_BYTES = (%d+)" },
+    { select_backward, "columns = 192, percent = (%d+)", budget, "MIDDLE_TILE_PERCENT = (%d+)" },
+    { select_backward, "columns = 128, percent = (%d+)", budget, "NARROW_TILE_PERCENT = (%d+)" },
+    { select_backward, "local multiprocessors = (%d+)", budget, "MULTIPROCESSORS = (%d+)" },
+  } do
+    luaunit.assertEquals(of(pair[1], pair[2]), of(pair[3], pair[4]), pair[2])
+  end
+end
+
+function TestSelect.test_buckets_are_those_of_c()
+  local ends = {}
+  for rows in assert(support.read_template("runtime/core/row_buckets.h")):gmatch("if %(rows <= (%d+)%)") do ends[#ends + 1] = rows end
+  luaunit.assertEquals(#ends, 4)
+  local words = ("up to %s, %s, %s and %s"):format(table.unpack(ends))
+  for _, path in ipairs { "docs/operating.md", "man/fusedlogp-tune.1" } do luaunit.assertStrContains(support.read_template(path), words, false, path) end
+  local of_few = assert(support.read_template("gen/select/linear_logp_backward.lua")):match("local buckets_of_few = (%b{})")
+  luaunit.assertStrContains(of_few, "{ most = " .. ends[3] .. ", ")
+  luaunit.assertStrContains(of_few, "{ most = " .. ends[4] .. ", ")
+end
+
 function TestSelect.test_ptx_is_for_newer_gpus()
   for _, capability in ipairs { 87, 90, 120, 130 } do
     local found, tile = selected(plain, capability, "ptx")

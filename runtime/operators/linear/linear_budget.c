@@ -27,13 +27,15 @@ enum {
     SHORT_HIDDEN = 2048,                 /* and of 4096 / D as many with a smaller D than this */
     LEAST_ROW_CHUNK = 512,               /* rows: with fewer, reading the weight once more for each chunk of rows costs more than the saved exponentials gain */
     WIDE_ROW_CHUNK = 768,                /* rows, with a large vocabulary */
+    MOST_ROW_CHUNK = 16384,              /* rows: a chunk's cost is 1/150 of its product's time then */
     STRETCH = 7,                         /* a chunk may become 1/7 wider, so that no small one follows it: 28 tiles 32, 41 tiles 46 */
     HARDLY = 32,                         /* 1/32 more memory counts as hardly more, */
     SAMPLE_ROWS = 8192,                  /* at this number of rows */
     PRODUCT_TILE_ROWS = 128,             /* of grad_hidden's product */
     WIDE_TILE_COLUMNS = 256,             /* of the same; a narrow tile has half, */
     MIDDLE_TILE_COLUMNS = 192,           /* and one for few rows this many */
-    NARROW_TILE_PERCENT = 98,            /* a narrow tile's speed, of a wide one's */
+    NARROW_TILE_PERCENT = 98,            /* a narrow tile's speed, of a wide one's, */
+    MIDDLE_TILE_PERCENT = 99,            /* and that of the one for few rows */
     LEAST_VOCAB_IN_PARTS = 49152,        /* with a smaller vocabulary, parts of grad_hidden's product cost many rows more than they gain few */
     LEAST_PART_COLUMNS = 13312,          /* of a part */
     PART_COST = 700,                     /* columns of the vocabulary: what a part's sums cost, which are mostly added beside the next tiles */
@@ -61,7 +63,7 @@ typedef struct {
 static const tiles default_tiles = { 47, 41, BORROWED_TILES }, default_tiles_wide = { 31, 28, BORROWED_TILES / 2 };
 
 /* The default bytes of a chunk of rows, where grad_hidden is the only gradient: of its saved exponentials, of those of WIDE_ROW_CHUNK or fewer rows, of the
- * sums of the parts of its product, and of both together. 304 MiB are 1024 rows with 155,648 entries. */
+ * sums of the parts of its product, and of both together, which LEAST_ROW_CHUNK rows may exceed. 304 MiB are 1024 rows with 155,648 entries. */
 static const int64_t row_chunk_bytes = INT64_C(304) << 20, most_saved_bytes = INT64_C(384) << 20, most_sums_bytes = INT64_C(96) << 20,
                      most_chunk_bytes = INT64_C(440) << 20;
 
@@ -154,7 +156,8 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
 }
 
 /* How much of an H100's or H200's multiprocessors the waves of a product in parts keep busy, of `rows` rows with the whole weight, in thousandths: also what a
- * tile has behind hidden's end counts as idle. */
+ * tile has behind hidden's end counts as idle. KEEP IN STEP: time_in_parts (gen/select/linear_logp_backward.lua), the inverse, by which the tiles of up to
+ * 1024 rows are chosen. */
 static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns, int64_t parts)
 {
     const int64_t tiles = parts * flp_int64_divide_up(rows, PRODUCT_CLUSTER_ROWS) * flp_int64_divide_up(hidden, tile_columns);
@@ -193,12 +196,12 @@ static int64_t cost_of_row_chunk(const flp_linear_work *work, int64_t rows, int6
     return idle_cost(flp_int64_larger(filled_wide(work, rows, parts), filled_narrow(work, rows, parts))) + ROW_CHUNK_COST * MILLION / rows + sums;
 }
 
-/* The fastest chunk of at most so many rows. */
+/* The fastest chunk of at most so many rows. One of more than MOST_ROW_CHUNK would be hardly faster, in more memory. */
 static int64_t fastest_row_chunk(const flp_linear_work *work, int64_t most, int64_t parts)
 {
     int64_t best = LEAST_ROW_CHUNK;
 
-    for (int64_t rows = best; rows <= most; rows += FLP_BACKWARD_ROW_BLOCK)
+    for (int64_t rows = best; rows <= flp_int64_smaller(most, MOST_ROW_CHUNK); rows += FLP_BACKWARD_ROW_BLOCK)
         if (cost_of_row_chunk(work, rows, parts) < cost_of_row_chunk(work, best, parts))
             best = rows;
     return best;
@@ -222,13 +225,14 @@ static int64_t usual_row_chunk(const flp_linear_work *work, int64_t parts)
 /* What 256 rows lose, which have tiles of a third width, too. */
 static int64_t cost_of_few(const flp_linear_work *work, int64_t parts)
 {
-    const int64_t wide = flp_int64_larger(filled_wide(work, FEW_ROWS, parts), filled_narrow(work, FEW_ROWS, parts));
+    const int64_t others = flp_int64_larger(filled_wide(work, FEW_ROWS, parts), filled_narrow(work, FEW_ROWS, parts));
+    const int64_t middle = filled_waves(FEW_ROWS, work->forward->hidden, MIDDLE_TILE_COLUMNS, parts) * MIDDLE_TILE_PERCENT / 100;
 
-    return idle_cost(flp_int64_larger(wide, filled_waves(FEW_ROWS, work->forward->hidden, MIDDLE_TILE_COLUMNS, parts)));
+    return idle_cost(flp_int64_larger(others, middle));
 }
 
 /* What 128 rows or fewer lose, which reading the weight bounds: they do where there are more tiles than multiprocessors, so that some compute twice as many as
- * others. */
+ * others. KEEP IN STEP: tile_of_hidden_alone (gen/select/linear_logp_backward.lua), which chooses their tiles. */
 static int64_t cost_of_fewest(const flp_linear_work *work, int64_t parts)
 {
     const int64_t tiles = parts * flp_int64_divide_up(work->forward->hidden, WIDE_TILE_COLUMNS / 2), whole = flp_int64_round_up(tiles, MULTIPROCESSORS);
@@ -284,13 +288,21 @@ static flp_backward_chunks limited(const flp_linear_work *work, int64_t count)
     return chunks_of(work, limited_tiles(work, count), work->forward->rows);
 }
 
+/* How many of the multiprocessors the waves of grad_weight's product have a tile for, of so many vocabulary entries, in thousandths. */
+static int64_t filled_by_weight(int64_t columns, int64_t hidden)
+{
+    const int64_t tiles = flp_int64_divide_up(columns, PRODUCT_TILE_ROWS) * flp_int64_divide_up(hidden, WIDE_TILE_COLUMNS);
+
+    return 1000 * tiles / flp_int64_round_up(tiles, MULTIPROCESSORS);
+}
+
 /* What blocks of this width save, in columns whose logits need not be computed again. A block costs its launches, and waves of grad_weight's product that are
  * not full. rest: the number of the rest's blocks, whose launches cost as much. */
 static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t rest, int64_t hidden)
 {
     const int64_t block_columns = hidden < SHORT_HIDDEN ? 2 * BLOCK_COLUMNS * SHORT_HIDDEN / hidden : BLOCK_COLUMNS;
 
-    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS, 1) / 1000) - (blocks + rest) * block_columns;
+    return blocks * (columns * filled_by_weight(columns, hidden) / 1000) - (blocks + rest) * block_columns;
 }
 
 /* Where saved exponentials are to be stored in grad_weight: in blocks of least_columns to most_columns columns, as many as have room at `rows` rows, and

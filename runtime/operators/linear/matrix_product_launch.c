@@ -12,7 +12,7 @@ enum {
     NEARLY = 8          /* making the others wait for up to 1/8 of a tile costs less than leaving a cluster idle for the other 7/8 */
 };
 
-/* The bytes of A's rows that stay in the L2 while all of B streams past them. */
+/* The bytes of A's rows that stay in the L2 while all of B streams past them. The performance model knows it, too (gen/model.lua). */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
 flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, flp_matrix_box box, CUtensorMap *map)

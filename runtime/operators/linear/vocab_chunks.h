@@ -36,7 +36,9 @@ typedef struct {
      * may have fewer), each with sums of its own, which are then added in their order. Few rows have few tiles, which are then enough for all multiprocessors.
      * It decides grad_hidden's bits, and so does not depend on the rows. 0: there is one part. */
     int64_t part_columns;
-    int narrow;            /* 1, only with row_chunk and grad_hidden alone: its product has narrower tiles, because they fill more multiprocessors */
+    /* 1, only with row_chunk and grad_hidden alone: its product has narrower tiles, because they fill more multiprocessors. With parts, up to 1024 rows have
+     * tiles that are chosen without it (gen/select/linear_logp_backward.lua). */
+    int narrow;
     int64_t row_chunk;     /* > 0: the rows are processed in chunks of this many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
     int64_t columns;       /* width of a chunk whose dlogit is stored in the workspace */
     int64_t saved_columns; /* width of the saved exponentials, from the vocabulary's first entry on; 0: there are none */
