@@ -145,17 +145,25 @@ local asked_for = {
 }
 local hidden_sizes = { 768, 896, 1024, 1536, 2048, 2304, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192 }
 
+local function listed_for(name, dtype)
+  local listed = {}
+  for _, text in ipairs(fusedlogp.list(name, dtype, nil, support.read_template)) do listed[text] = true end
+  return listed
+end
+
+local function assert_listed(listed, problem, capability)
+  for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto", "", support.read_template))) do
+    luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+  end
+end
+
 function TestList.test_each_option_is_listed_for_the_hidden_sizes_of_models()
   for name, capability in pairs { sm_90a = 90, sm_80 = 80 } do
     for _, dtype in ipairs { "bf16", "f16" } do
-      local listed = {}
-      for _, text in ipairs(fusedlogp.list(name, dtype, nil, support.read_template)) do listed[text] = true end
+      local listed = listed_for(name, dtype)
       for _, d in ipairs(hidden_sizes) do
         for i, format in ipairs(asked_for) do
-          local problem = format:format(dtype, i % 2 == 0 and 64 or 900, d, dtype, dtype, dtype, dtype)
-          for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto", "", support.read_template))) do
-            luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
-          end
+          assert_listed(listed, format:format(dtype, i % 2 == 0 and 64 or 900, d, dtype, dtype, dtype, dtype), capability)
         end
       end
     end
@@ -169,16 +177,12 @@ function TestList.test_a_frozen_head_s_kernels_are_listed()
     { 3584, "parts4:narrow" }, { 4096, "parts2" }, { 5120, "parts2:narrow" }, { 6144, "parts2" }, { 7168, "parts2:narrow" }, { 4096, "" }, { 2048, "narrow" },
   }
   for name, capability in pairs { sm_90a = 90, sm_80 = 80 } do
-    local listed = {}
-    for _, text in ipairs(fusedlogp.list(name, "bf16", nil, support.read_template)) do listed[text] = true end
+    local listed = listed_for(name, "bf16")
     for _, wanted in ipairs(chosen) do
       for _, n in ipairs { 129, 300, 1024, 8192 } do
         for kind, path in pairs { ["linear_cross_entropy:bf16:n%d:d%d:v131072:gh_bf16:saved_exp"] = "direct",
                                   ["linear_logp_backward:bf16:n%d:d%d:v131072:gh_bf16:forward:saved_exp"] = "in_forward" } do
-          local problem = kind:format(n, wanted[1]) .. (":%s:%s"):format(path, wanted[2]):gsub(":$", "")
-          for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto", "", support.read_template))) do
-            luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
-          end
+          assert_listed(listed, kind:format(n, wanted[1]) .. (":%s:%s"):format(path, wanted[2]):gsub(":$", ""), capability)
         end
       end
     end
