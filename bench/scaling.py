@@ -107,7 +107,7 @@ def exposed_us(model, layout, what, case, step):
     reduction = reduce_us(model, layout, rows * hidden * model["grad_hidden_bytes"])
     if what == SERIAL:
         return reduction
-    chunks = -(-rows * (vocab // ranks) // int(model["chunk_elements"]))
+    chunks = -(-(vocab // ranks) // int(model["chunk_columns"]))
     room = step / PRODUCTS["step"] / chunks
     under = min(reduction, room)
     slower = under * model["multiprocessors_for_nccl"] / model["multiprocessors"]

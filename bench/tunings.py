@@ -161,9 +161,12 @@ def best_of(search):
 
 
 def taken_without(searches, problem, tuning):
-    """(tuning, nearest problem) that a plan of problem takes where only the records of the other shapes are there; "" is the default."""
+    """(tuning, nearest problem) that a plan of problem takes where only the records of the other shapes are there; "" is the default. What a GPU with
+    slow memory takes where no shape is near is not known here. A tuning with chunks says nothing about another shape."""
     near = []
     for result in tuning:
+        if any(item.startswith("chunks.") for item in result["tuning"].split(",")):
+            continue
         doublings = distance(problem, result["problem"])
         if result["problem"] != problem and doublings is not None and doublings < FARTHEST and result["tuning"] in candidates_of(searches[problem]):
             near.append((doublings, result["problem"], result))

@@ -25,6 +25,8 @@ def inputs_of():
     yield ops.linear_logp, (hidden, x.new_ones(40, 101).t(), None, target, rows + 0.5, 1.0, 0.0, -100, False, False, False, 1 << 30)
     yield ops.linear_logp_backward, (x, w, b, target, *plain, logp, lse, entropy, rows, rows, rows, True, True, True, 0, 0.0)
     yield ops.linear_logp_backward, (x, w, None, target, *plain, logp, lse, None, rows, None, None, True, False, False, 0, 0.0)
+    across = w.t().contiguous().t()  # stored as [D, V]
+    yield ops.linear_logp_backward, (x, across, b, target, *plain, logp, lse, entropy, rows, rows, rows, True, True, True, 0, 0.0)
     yield ops.linear_logp_partials, (x, w[40:], b[40:], target, *plain, True, True, 40, 101)
     partials = torch.cat([ops.linear_logp_partials(x, w[cut], b[cut], target, *plain, True, True, cut.start or 0, 101) for cut in (slice(40), slice(40, None))])
     yield ops.linear_logp_merge, (x, w[40:], b[40:], target, *plain, True, True, 40, 101, partials)

@@ -19,7 +19,7 @@ CASE = [1000, 2000, 64000]
 # Round numbers, of which the sums below are made.
 NUMBERS = {
     "partial_bytes": 32, "grad_hidden_bytes": 4, "nvlink_gb_s": 100, "infiniband_gb_s": 10, "nvlink_latency_us": 10, "infiniband_latency_us": 30,
-    "merge_us": 4, "memory_gb_s": 1000, "multiprocessors": 100, "multiprocessors_for_nccl": 10, "chunk_elements": 8000000, "forward_tflop_s": 500,
+    "merge_us": 4, "memory_gb_s": 1000, "multiprocessors": 100, "multiprocessors_for_nccl": 10, "chunk_columns": 8000, "forward_tflop_s": 500,
     "step_tflop_s": 400, "shard_fixed_us": 20,
 }  # fmt: skip
 
@@ -61,7 +61,7 @@ class Scaling(unittest.TestCase):
 
     def test_a_steps_reduction_runs_under_the_last_chunk_of_grad_weight(self):
         line = self.predict("step", ONE_NODE)
-        # Four products at 400 TFLOP/s: 2560 us, 640 of a shard, and 20. 1000 x 16000 elements are two chunks: room for 660 / 4 / 2 = 82.5 of the 130 us;
+        # Four products at 400 TFLOP/s: 2560 us, 640 of a shard, and 20. 16000 entries are two chunks: room for 660 / 4 / 2 = 82.5 of the 130 us;
         # while it runs a tenth of the multiprocessors is not the product's.
         self.assertAlmostEqual(660, line["shard_us"])
         self.assertAlmostEqual(10.96 + 4.128 + (130 - 82.5) + 8.25, line["added_us"])
@@ -70,7 +70,7 @@ class Scaling(unittest.TestCase):
         self.assertAlmostEqual(10.96 + 4.128 + 130, self.predict("step, serial", ONE_NODE)["added_us"])
 
     def test_a_reduction_that_is_short_is_hidden(self):
-        self.model.numbers["chunk_elements"] = 16e6
+        self.model.numbers["chunk_columns"] = 16000
         self.assertAlmostEqual(10.96 + 4.128 + 13, self.predict("step", ONE_NODE)["added_us"])
 
     def test_measured_shards_take_the_place_of_rates(self):

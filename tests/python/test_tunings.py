@@ -59,12 +59,21 @@ class Tunings(unittest.TestCase):
         self.assertIsNone(self.tunings.distance(SMALL, OTHER))
 
     def test_the_limits_are_the_library_s(self):
-        def number(name, pattern):
-            with open(os.path.join(ROOT, "runtime", "core", name)) as file:
+        def number(name, pattern, folder="core"):
+            with open(os.path.join(ROOT, "runtime", folder, name)) as file:
                 return float(re.search(pattern + r" = ([0-9.]+)", file.read())[1])
 
         self.assertEqual(self.tunings.FARTHEST, number("tuned_search.h", "FLP_TUNED_FARTHEST"))
         self.assertEqual(self.tunings.WORTHWHILE, number("tuned.c", "worthwhile_ratio"))
+        self.assertEqual(self.tunings.LEAST_ROUNDS, number("tuner.h", "FLP_TUNER_LEAST_TO_WIN", "tune"))
+
+    def test_a_tuning_with_chunks_says_nothing_about_another_shape(self):
+        name = "tile.group=8,chunks.columns=20"
+        searches = {problem: search(group_8=(0.9, 0.9)) for problem in (SMALL, MIDDLE)}
+        for found in searches.values():
+            found["candidates"].append({"tuning": name, "predicted_seconds": 0.9, "fate": "left", "ratio": 0.9})
+        self.assertEqual(("", None), self.tunings.taken_without(searches, SMALL, [result(MIDDLE, name, 0.9)]))
+        self.assertEqual("tile.group=8", self.tunings.taken_without(searches, SMALL, [result(MIDDLE, "tile.group=8", 0.9)])[0])
 
     def test_the_neighbour_s_winner_is_taken_where_the_corrected_model_says_that_it_gains(self):
         # There the model was wrong by 0.9 / 1.2; here it says 1.3, so 0.975; or 1.33, so 0.9975.
