@@ -164,8 +164,8 @@ end
 
 -- Whether a call of so many rows may launch this kernel. Of logits_logp's kernels, few_rows (a cluster for each row) is for few rows alone; so is `rows` in a
 -- fused backward, where the fused kernel computes the forward of more rows. KEEP IN STEP, but for what depends on a kernel's clusters:
--- flp_logits_logp_forward_choose and flp_logits_logp_shape_fused (runtime/operators/logits/logits_logp_plan.c). What the plan does not launch is not timed; rows
--- too long for the fused kernel, of a million elements, have no candidates of `rows`.
+-- flp_logits_logp_forward_choose and flp_logits_logp_shape_fused (runtime/operators/logits/logits_logp_plan.c). What the plan does not launch is not timed.
+-- Rows that are too long for the fused kernel, of a million elements, have no candidates of `rows`.
 local function is_launched(p, spec, facts)
   if spec.role == "few_rows" or spec.role == "rows" and p.fused then return p.n <= facts.multiprocessors end
   return true
