@@ -1,14 +1,18 @@
 """torch's own examination of the operators, and torch.compile."""
 
 import importlib
+import os
+import re
 import subprocess
 import sys
+import unittest
 
 import torch
 from torch import library
-from support import DEVICE, EVERYTHING, Bounds, Case, draw
+from support import DEVICE, EVERYTHING, ROOT, Bounds, Case, draw
 
 import fusedlogp
+from fusedlogp import _ctypes, token_loss
 
 ops = torch.ops.fusedlogp
 
@@ -210,3 +214,42 @@ class WithoutData(Case):
         self.assertEqual(2 * 13 * 40 * 101, counter.get_total_flops())
         for name in [str(op) for op, _ in inputs_of() if "linear" in str(op)]:
             self.assertIn(name, map(str, sys.modules["torch.utils.flop_counter"].flop_registry))
+
+
+HEADER, BINDING = os.path.join(ROOT, "runtime", "fusedlogp.h"), os.path.join(ROOT, "python", "binding")
+
+
+@unittest.skipUnless(os.path.isfile(HEADER), "the library's sources are not beside the tests")
+class Headers(unittest.TestCase):
+    """What the package knows of the library's headers, which it does not read."""
+
+    def text(self, *path):
+        with open(os.path.join(*path)) as file:
+            return file.read()
+
+    def test_statuses_and_dtypes_have_the_library_s_numbers(self):
+        header = self.text(HEADER)
+        status = {name: int(number) for name, number in re.findall(r"X\((\w+), (-?\d+), ", header)}
+        self.assertEqual(status["BAD_TARGET"], _ctypes._BAD_TARGET)
+        self.assertEqual(
+            [status[name] for name in ("OK", "BAD_ARGUMENT", "OUT_OF_MEMORY")], [token_loss._OK, token_loss._BAD_ARGUMENT, token_loss._OUT_OF_MEMORY]
+        )
+        names = re.search(r"typedef enum \{ ([^}]*) \} flp_dtype;", header)[1].split(", ")
+        of_torch = [torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.int64]
+        self.assertEqual(["FLP_NONE", "FLP_BF16", "FLP_F16", "FLP_F32", "FLP_I32", "FLP_I64"], names)
+        self.assertEqual({dtype: i + 1 for i, dtype in enumerate(of_torch)}, _ctypes._DTYPES)
+
+    def test_frames_and_token_losses_have_the_binding_s_numbers(self):
+        frame, plans = self.text(BINDING, "torch_frame.h"), self.text(BINDING, "torch_plans.h")
+        kinds = re.search(r"typedef enum \{ ([^}]*) \} flp_torch_kind;", frame)[1].split(", ")
+        self.assertEqual([f"FLP_TORCH_{name}" for name in ("NONE", "TENSOR", "NUMBER", "NUMBERS")], kinds)
+        self.assertEqual([0, 1, 2, 3], [_ctypes._NONE, _ctypes._TENSOR, _ctypes._NUMBER, _ctypes._NUMBERS])
+        self.assertEqual(int(re.search(r"FLP_TORCH_INPUTS_MAX = (\d+)", frame)[1]), _ctypes._INPUTS_MAX)
+        most, full = map(int, re.search(r"FLP_TORCH_TOKEN_LOSSES_MAX = (\d+), FLP_TORCH_TOKEN_LOSSES_FULL = (\d+)", plans).groups())
+        self.assertEqual((most, full), (token_loss._MOST, token_loss._FULL))
+
+    def test_saved_workspaces_are_known_by_the_library_s_alignments(self):
+        known = {name: self.text(ROOT, "runtime", "core", file) for name, file in (("PROBLEM", "problem.h"), ("WORKSPACE", "workspace.h"))}
+        wanted = {name: re.search(rf"FLP_{name}_ALIGNMENT = (\d+)", text)[1] for name, text in known.items()}
+        places = self.text(ROOT, "python", "fusedlogp", "_operators.py").split("def _places")[1].split("\nclass ")[0]
+        self.assertEqual([wanted["WORKSPACE"], wanted["PROBLEM"], wanted["PROBLEM"]], re.findall(r"data_ptr\(\) % (\d+)", places))
