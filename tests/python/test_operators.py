@@ -95,6 +95,14 @@ class Operators(Case):
         for rows in (20, 50, 64):
             step(rows)
         self.assertEqual(plans() - before, first)
+        # The buckets of numbers of rows are the library's (runtime/core/row_buckets.h).
+        of_bucket = []
+        for rows in (129, 200, 256, 257, 300):
+            at = plans()
+            step(rows)
+            of_bucket.append(plans() - at)
+        self.assertEqual([0, 0, 0], [of_bucket[i] for i in (1, 2, 4)])
+        self.assertTrue(of_bucket[0] > 0 and of_bucket[3] > 0, of_bucket)
 
     def test_the_import_leaves_the_compiler_out(self):
         code = "import sys, torch, fusedlogp; sys.exit('torch._dynamo' in sys.modules)"
