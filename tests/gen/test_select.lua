@@ -65,6 +65,21 @@ function TestSelect.test_numbers_that_c_has_too_are_c_s()
   end
 end
 
+-- What a frozen head's workspace takes at most, in MiB, as tests/runtime/test_linear_budget.c checks it.
+function TestSelect.test_documents_have_the_bounds_that_are_tested()
+  local test = assert(support.read_template("tests/runtime/test_linear_budget.c"))
+  local vocab, large, usual = assert(test:match("> (%d+) %? (%d+) : (%d+)%) << 20, relative"))
+  local relative = assert(test:match("relative = elements %* 2 %+ %((%d+) << 20%)"))
+  for path, words in pairs {
+    ["docs/c.md"] = { usual .. " MiB, or " .. large .. " MiB where V is above " .. vocab, relative .. " MiB" },
+    ["runtime/fusedlogp.h"] = { "grad_hidden alone takes up to " .. large .. " MiB", "up to " .. relative .. " MiB" },
+    ["docs/python_training.md"] = { "up to " .. large .. " MiB of workspace" }, ["docs/python_rl.md"] = { "a frozen head at most " .. large .. " MiB" },
+  } do
+    local text = assert(support.read_template(path)):gsub("%s+%*?%s*", " ")
+    for _, wanted in ipairs(words) do luaunit.assertStrContains(text, wanted, false, path) end
+  end
+end
+
 function TestSelect.test_buckets_are_those_of_c()
   local ends = {}
   for rows in assert(support.read_template("runtime/core/row_buckets.h")):gmatch("if %(rows <= (%d+)%)") do ends[#ends + 1] = rows end
