@@ -180,8 +180,8 @@ end
 -- grad_hidden has one tile for each 128 rows and 256 columns. With few rows these are fewer tiles than multiprocessors, although each sum is as long as the
 -- vocabulary. Smaller tiles keep more multiprocessors busy, with the same bits: at D 2048 and 4096 a step takes 4 to 40 % less time with 256 and 512 rows, and
 -- 17 and 24 % less with 64 and 128. At 1536 rows and more the difference is within 2 %: bench/results/NOTES.md.
-local few_tiles = { most_rows = 1024 }
-local function has_few_tiles(p) return p.n <= few_tiles.most_rows and not p.grad_filter_eps and not p.parts end
+local most_rows_of_few_tiles = 1024
+local function has_few_tiles(p) return p.n <= most_rows_of_few_tiles and not p.grad_filter_eps and not p.parts end
 
 -- With more rows, smaller tiles are faster where their waves are fuller: a step at D 2304 to 3072 takes up to 12 % less time. Not where hidden is shorter,
 -- whose 48 and more tiles have grad_weight's beside them (with 32, at 2048 rows and D 512, smaller tiles are 13 % faster), nor where grad_hidden is one product
@@ -275,7 +275,7 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
   local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
   local function hidden_tile()
     if products_tile then return products_tile end
-    if few == many and p.parts and p.n <= few_tiles.most_rows then
+    if few == many and p.parts and p.n <= most_rows_of_few_tiles then
       local columns = columns_of_few_in_parts(p)
       return columns < 256 and turns_tile(arch_name, nil, columns == 192) or nil
     end
@@ -301,17 +301,17 @@ end)
 backward.rows_of_slabs = { 1024, 2048 }
 
 -- Problems of a frozen head, which needs grad_hidden alone, with what bf16 plans choose by default: all exponentials, in chunks of rows, and from V 49152 on a
--- product in parts, whose number depends on V (choose_parts, runtime/operators/linear/linear_budget.c). path: "direct" or, behind a forward, "in_forward".
-local most_parts = 13
+-- product in parts, whose number depends on V (choose_parts, runtime/operators/linear/linear_budget.c): at most 16 from D 768 on, up to V 262144.
+-- path: "direct" or, behind a forward, "in_forward".
+local most_parts = 16
 function backward.frozen_heads(operator, d, path)
-  local problems = {}
-  local function add(n, options, hints)
-    problems[#problems + 1] = ("%s:bf16:n%d:d%d:v131072:gh_bf16%s:saved_exp:%s%s"):format(operator, n, d, options, path, hints)
+  local problems, forward = {}, path == "in_forward" and ":forward" or ""
+  local function add(n, hints)
+    problems[#problems + 1] = ("%s:bf16:n%d:d%d:v131072:gh_bf16%s:saved_exp:%s%s"):format(operator, n, d, forward, path, hints)
   end
-  local options = path == "in_forward" and ":forward" or ""
-  for _, hints in ipairs { "", ":narrow", ":parts2", ":parts2:narrow" } do add(4096, options, hints) end
+  for _, hints in ipairs { "", ":narrow", ":parts2", ":parts2:narrow" } do add(4096, hints) end
   for _, n in ipairs { 256, 1024 } do
-    for parts = 2, most_parts do add(n, options, ":parts" .. parts) end
+    for parts = 2, most_parts do add(n, ":parts" .. parts) end
   end
   return problems
 end

@@ -207,6 +207,12 @@ static int64_t some_rows(void)
     return flp_row_buckets_rows(few_rows() + 1);
 }
 
+/* A bucket of its own: a plan for more rows may have other tiles. */
+static int64_t more_rows(void)
+{
+    return flp_row_buckets_rows(some_rows() + 1);
+}
+
 static int64_t draw_rows(flp_random_numbers *numbers, int64_t like)
 {
     static const int64_t few[] = { 1, 1, 2, 3, 17, 31, 33, 63, 64 }, some[] = { 65, 66, 97, 127, 128 }, many[] = { 129, 130, 191, 193, 255, 257, 300 };
@@ -241,7 +247,9 @@ static int64_t draw_around(flp_random_numbers *numbers, int64_t like)
 
 static int64_t least_rows_of_bucket(int64_t n)
 {
-    return n <= few_rows() ? n < 1 ? n : 1 : n <= some_rows() ? few_rows() + 1 : some_rows() + 1;
+    if (n <= few_rows())
+        return n < 1 ? n : 1;
+    return 1 + (n <= some_rows() ? few_rows() : n <= more_rows() ? some_rows() : more_rows());
 }
 
 static void bound_work(double work, flp_random_problem *p)

@@ -582,6 +582,9 @@ static void the_largest_sizes_are_accepted(void **state)
     (void)state;
     assert_true(linear_work_bytes(&alone, FLP_PROBLEM_ROWS_MAX) > 0);
     assert_true(linear_work_bytes(&both, FLP_PROBLEM_ROWS_MAX) > 0);
+    problem = linear_work_normal(linear_work_sized(1 << 25, INT32_MAX - 7, 300, FLP_NONE)); /* a frozen head, whose chunks' waves are compared */
+    problem.memory_budget = INT64_C(1) << 58;
+    assert_int_equal(16384, row_chunk(&problem));
 }
 
 /* Kernels count the columns of whole blocks. */

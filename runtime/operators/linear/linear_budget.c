@@ -175,10 +175,13 @@ static int64_t filled_narrow(const flp_linear_work *work, int64_t rows, int64_t 
     return filled_waves(rows, work->forward->hidden, WIDE_TILE_COLUMNS / 2, parts) * NARROW_TILE_PERCENT / 100;
 }
 
-/* 1: narrow tiles fill so many more multiprocessors that they are faster, although they read more of both operands for each flop. */
+/* 1: narrow tiles fill so many more multiprocessors that they are faster, although they read more of both operands for each flop. No chunk that is taken has
+ * more than MOST_ROW_CHUNK rows; with those that are tried for their bytes alone, filled_waves would overflow. */
 static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chunk, int64_t parts)
 {
-    return filled_wide(work, row_chunk, parts) < filled_narrow(work, row_chunk, parts);
+    const int64_t rows = flp_int64_smaller(row_chunk, MOST_ROW_CHUNK);
+
+    return filled_wide(work, rows, parts) < filled_narrow(work, rows, parts);
 }
 
 /* What idle multiprocessors cost a product in parts, in millionths of its time with full waves of wide tiles. Part of their time the kernels before and behind
