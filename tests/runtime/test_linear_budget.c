@@ -574,17 +574,44 @@ static void more_memory_is_never_spent_worse(void **state)
     assert_true(narrower > 5000);
 }
 
+/* The least and the most memory, and the default's, are spent on the problem without a number that overflows, which the sanitizer would find. */
+static void spend_on(flp_linear_logp_backward_problem problem)
+{
+    for (int mode = 0; mode < 3; mode++)
+        for (int budget = 0; budget < 3; budget++) {
+            const flp_linear_logp_backward_problem normal = linear_work_normal(problem);
+            const flp_linear_work by_default = mode == 2 ? linear_work_with_losses(&normal) : linear_work_of(&normal, mode);
+            flp_linear_logp_backward_problem limited = normal;
+            flp_linear_work work;
+
+            limited.memory_budget = budget == 0 ? 0 : budget == 1 ? INT64_MAX : flp_linear_budget_least(&by_default);
+            work = mode == 2 ? linear_work_with_losses(&limited) : linear_work_of(&limited, mode);
+            assert_true(linear_work_bytes(&work, problem.forward.rows) > 0);
+            assert_true(limited.memory_budget == 0 || linear_work_bytes(&work, problem.forward.rows) <= limited.memory_budget);
+            assert_true(linear_work_bytes(&work, 1) > 0);
+        }
+}
+
 static void the_largest_sizes_are_accepted(void **state)
 {
-    flp_linear_logp_backward_problem problem = linear_work_normal(linear_work_sized(FLP_PROBLEM_ROWS_MAX, INT32_MAX, INT32_MAX, FLP_BF16));
-    const flp_linear_work alone = linear_work_of(&problem, 0), both = linear_work_of(&problem, 1);
+    static const int64_t rows[] = { 1, 1 << 25, FLP_PROBLEM_ROWS_MAX }, sizes[] = { 300, 1 << 16, INT32_MAX - 7, INT32_MAX };
+    static const flp_dtype dtypes[] = { FLP_NONE, FLP_BF16, FLP_F32 };
+    flp_linear_logp_backward_problem frozen = linear_work_normal(linear_work_sized(1 << 25, INT32_MAX - 7, 300, FLP_NONE));
+    int tried = 0;
 
     (void)state;
-    assert_true(linear_work_bytes(&alone, FLP_PROBLEM_ROWS_MAX) > 0);
-    assert_true(linear_work_bytes(&both, FLP_PROBLEM_ROWS_MAX) > 0);
-    problem = linear_work_normal(linear_work_sized(1 << 25, INT32_MAX - 7, 300, FLP_NONE)); /* a frozen head, whose chunks' waves are compared */
-    problem.memory_budget = INT64_C(1) << 58;
-    assert_int_equal(16384, row_chunk(&problem));
+    frozen.memory_budget = INT64_C(1) << 58;
+    assert_int_equal(16384, row_chunk(&frozen));
+    for (int i = 0; i < 3 * 4 * 4 * 3; i++) {
+        const int64_t hidden = sizes[i / 3 % 4], vocab = sizes[i / 12 % 4];
+        const flp_dtype grad_weight = dtypes[i / 48];
+
+        if (grad_weight == FLP_F32 && hidden > INT32_MAX / 2 && vocab > INT32_MAX / 2)
+            continue; /* more than 2^63 bytes are no matrix */
+        spend_on(linear_work_sized(rows[i % 3], hidden, vocab, grad_weight));
+        tried++;
+    }
+    assert_int_equal(3 * 4 * 4 * 3 - 3 * 4, tried);
 }
 
 /* Kernels count the columns of whole blocks. */

@@ -413,16 +413,22 @@ static int has_spare(const flp_linear_work *work)
     return work->forward->hidden < SPARE_HIDDEN;
 }
 
+/* So many times D rows, and no more than a problem may have: bytes of more could not be counted. */
+static int64_t times_hidden(const flp_linear_work *work, int64_t times)
+{
+    return flp_int64_smaller(times * work->forward->hidden, FLP_PROBLEM_ROWS_MAX);
+}
+
 /* The default room in grad_weight. own: the width of a chunk in the workspace, in tiles. */
 static lent_room default_room(const flp_linear_work *work, int64_t own)
 {
-    const int64_t hidden = work->forward->hidden, widest = flp_int64_smaller(own * FLP_BACKWARD_COLUMNS, MOST_LENT_COLUMNS);
+    const int64_t widest = flp_int64_smaller(own * FLP_BACKWARD_COLUMNS, MOST_LENT_COLUMNS);
 
     return (lent_room){
         .least_columns = has_spare(work) ? SPARE_LENT_COLUMNS : LENT_STEP,
         .most_columns = has_spare(work) ? SPARE_LENT_COLUMNS : widest,
-        .rows = DEFAULT_LENT_ROWS * hidden,
-        .scaled_rows = DEFAULT_BORROWED_ROWS * hidden,
+        .rows = times_hidden(work, DEFAULT_LENT_ROWS),
+        .scaled_rows = times_hidden(work, DEFAULT_BORROWED_ROWS),
         .saves_rest = 1,
     };
 }
