@@ -273,7 +273,7 @@ broken_links() { # DOCUMENT
 # Prints code blocks that are indented instead of fenced: no test would run them.
 indented_blocks() { awk '/^```/ { inside = !inside } !inside && /^    / && before == "" { print FNR ": " $0 } { before = $0 }' "$1"; }
 
-all_help=$(help_of configure; help_of fusedlogp; help_of fusedlogp-gen; help_of fusedlogp_bench; help_of tests/faults/run.lua; help_of bench/scaling.py; help_of bench/timeline.py; help_of records/carry_over.py; cat "$tree"/tests/random/*.c)
+all_help=$(help_of configure; help_of fusedlogp; help_of fusedlogp-gen; help_of fusedlogp_bench; help_of tests/faults/run.lua; help_of bench/row_chunks.py; help_of bench/scaling.py; help_of bench/timeline.py; help_of records/carry_over.py; cat "$tree"/tests/random/*.c)
 
 # ---- the documents
 

@@ -8,7 +8,8 @@
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 
-/* ---- the default's numbers: where none names another source, measured on an H200 (bench/results/NOTES.md) ---- */
+/* ---- the default's numbers: where none names another source, measured on an H200 (bench/results/NOTES.md). bench/row_chunks.py fits PART_COST, ROW_CHUNK_COST
+ * and IDLE_COST to its results. ---- */
 
 enum {
     WIDE_HIDDEN = 3072,        /* from this D on the narrower default_tiles_wide are taken */
