@@ -22,8 +22,7 @@ advice.any_slow = { memory = 1 }
 -- targets to a [D, V] grad_weight.
 local function sums_are_short(p) return p.n <= ((p.grad_weight == "f32" or p.dv) and 2048 or 1024) end
 
--- By operator: a function that returns the advised fields of a kernel as a list of "field=number", or nil if selection's own tile stays. group: the number of
--- row groups that the launch walks together; 0: the launch decides.
+-- By operator: a function that returns the advised fields of a kernel as a list of "field=number", or nil if selection's own tile stays.
 local rules = {
   -- A cooperative tile of 128 x 256 replaces the ping-pong tiles of 128 x 128. With targets in columns, and registers enough, ping-pong tiles of 128 x 192 do:
   -- they, too, read less than 128 x 128.
@@ -35,20 +34,19 @@ local rules = {
   -- Clusters of two blocks share the loads of the weight's tiles (multicast). The group is halved, so that it has as many rows as before. A tile of a [D, V]
   -- weight has three TMA boxes, which two blocks cannot share equally. There, a cooperative tile of 256 rows, 128 for each warpgroup, is advised instead, but
   -- only with many rows, and with products so long that the epilogue's time does not matter.
-  linear_logp_save_exp = function(p, spec, group)
+  linear_logp_save_exp = function(p, spec)
     if spec.wg ~= 128 or spec.bm ~= 128 or spec.cluster > 1 or p.n <= 2048 then return nil end
     if spec.dv then return p.n > 4096 and spec.d > 2048 and { "bm=256", "stages=3" } or nil end
-    return { "cluster=2", ("group=%d"):format((group + 1) // 2) }
+    return { "cluster=2", ("group=%d"):format((spec.group + 1) // 2) }
   end,
 }
 
--- The advised tuning's text; "" if there is none. kernels: from select.kernels; specs: of these kernels, with their roles (tuning.specs_of); facts: from
--- model.known.
-function advice.text(p, kernels, specs, facts)
+-- The advised tuning's text; "" if there is none. specs: of selection's own kernels, from tuning.specs_of; facts: from model.known.
+function advice.text(p, specs, facts)
   local items = {}
-  for i, spec in ipairs(is_slow(facts) and specs or {}) do
+  for _, spec in ipairs(is_slow(facts) and specs or {}) do
     local rule = rules[spec.operator]
-    for _, item in ipairs(rule and rule(p, spec, kernels[i].group) or {}) do items[#items + 1] = spec.role .. "." .. item end
+    for _, item in ipairs(rule and rule(p, spec) or {}) do items[#items + 1] = spec.role .. "." .. item end
   end
   table.sort(items)
   return table.concat(items, ",")

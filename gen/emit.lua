@@ -29,8 +29,15 @@ function emit.check(spec)
   return emit.kernel_of(spec).check(spec, arch.find(spec.arch))
 end
 
+-- The largest s of a forward that is a part of a step or a loss: their workspace has room for the splits of selection's tiles, none of which has a larger s
+-- (flp_linear_budget_most_splits in runtime/operators/linear/linear_budget.c).
+local most_s_in_step = 132
+
 -- Whether a kernel can do a problem: true, or nil and the reason.
 function emit.serves(spec, p)
+  if (p.loss or p.forward) and (spec.s or 0) > most_s_in_step then
+    return nil, ("s = %d: the workspace of a step or a loss has room for the splits of s = %d at most"):format(spec.s, most_s_in_step)
+  end
   local longest_row = emit.kernel_of(spec).longest_row
   if not longest_row or p.v <= longest_row(spec) then return true end
   return nil, ("c = %d: a row has %d entries, a cluster room for %d"):format(spec.cluster, p.v, longest_row(spec))

@@ -73,10 +73,10 @@ function fusedlogp.candidates(problem_text, capability, backend, tuning_text, fa
   known, reason = known_facts(facts)
   if not known then return nil, reason end
   local candidates, lines = tuning.candidates(p, tuning_text, defaults, tuning.specs_of(found.kernels), known, numerics, limit), {}
-  local advised = tuning_text == "" and advice.text(p, found.kernels, defaults, known) or ""
+  local advised = tuning_text == "" and advice.text(p, defaults, known) or ""
   if advised ~= "" then
     local kernels = select.kernels(p, capability, backend, advised).kernels
-    table.insert(candidates, 2, { role = "", text = advised, seconds = tuning.seconds(p, kernels, tuning.specs_of(kernels), known) })
+    table.insert(candidates, 2, { role = "", text = advised, seconds = tuning.seconds(p, tuning.specs_of(kernels), known) })
   end
   for i, candidate in ipairs(candidates) do
     lines[i] = ("%d %s %s"):format(math.floor(candidate.seconds * 1e12), candidate.role == "" and "-" or candidate.role, candidate.text)
@@ -111,7 +111,7 @@ local function ratio_of(problem_text, capability, backend, tuning_text, facts, r
   if not p then return nil, default end
   local tuned, reason = select.kernels(p, capability, backend, tuning_text)
   if not tuned then return nil, reason end
-  return tuning.seconds(p, tuned.kernels, tuning.specs_of(tuned.kernels), facts) / tuning.seconds(p, default.kernels, specs, facts)
+  return tuning.seconds(p, tuning.specs_of(tuned.kernels), facts) / tuning.seconds(p, specs, facts)
 end
 
 -- Transfers a measurement from one shape to another. near_millionths is, in millionths, the time with a tuning over the time without it, as measured for the
@@ -135,7 +135,7 @@ function fusedlogp.advice(problem_text, capability, backend, facts, read_templat
   if not p then return nil, found end
   local known, reason = known_facts(facts)
   if not known then return nil, reason end
-  return advice.text(p, found.kernels, specs, known)
+  return advice.text(p, specs, known)
 end
 
 -- A calibration is only read if this text is the same as when it was fitted.
@@ -147,7 +147,7 @@ local function sample_of(line, capability, read_template)
   local p = digits and token_loss.resolve(read_template, problem.parse(text))
   local found = p and select.kernels(p, capability, backend, tuning_text)
   if not found or not tuning.is_modelled(found.kernels) then return nil end
-  return { p = p, problem = text, kind = arch.find(found.arch).kernels, kernels = found.kernels, specs = tuning.specs_of(found.kernels),
+  return { p = p, problem = text, kind = arch.find(found.arch).kernels, specs = tuning.specs_of(found.kernels),
            seconds = tonumber(digits) * 1e-12 }
 end
 
@@ -158,7 +158,7 @@ function fusedlogp.calibrate(lines, capability, facts, read_template)
   for line in lines:gmatch("[^\n]+") do samples[#samples + 1] = sample_of(line, capability, read_template) end
   if #samples == 0 then return nil, "calibration: nothing was measured that the model knows" end
   local text, before, after = calibration.fit(samples, function(sample, calibrated)
-    return tuning.seconds(sample.p, sample.kernels, sample.specs, model.known(facts, calibrated))
+    return tuning.seconds(sample.p, sample.specs, model.known(facts, calibrated))
   end)
   return { text, tostring(#samples), ("%d"):format(math.floor(before * 1e6 + 0.5)), ("%d"):format(math.floor(after * 1e6 + 0.5)) }
 end

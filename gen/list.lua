@@ -30,7 +30,7 @@ local function selected(arch_name, p)
   end
   local kernels = of ""
   if not kernels then return nil end
-  local advised = advice.text(p, kernels, tuning.specs_of(kernels), model.known(advice.any_slow))
+  local advised = advice.text(p, tuning.specs_of(kernels), model.known(advice.any_slow))
   if advised ~= "" then table.move(of(advised), 1, #kernels, #kernels + 1, kernels) end
   -- Selection names the architecture by which a device finds its kernels: sm_100 for a device that could run sm_100a. That is never a host architecture, so for
   -- a list for sm_90a@host the variants are renamed.

@@ -122,7 +122,7 @@ local function is_legal(spec)
 end
 
 -- Calls visit(changed, group) for each legal variant in the space of spec that gives a row the same bits as spec or, with `numerics`, any bits. group: nil for
--- the launch's own choice; what is legal does not depend on it. own: selection's own spec.
+-- that of spec; what is legal does not depend on it. own: selection's own spec.
 local function each(own, spec, numerics, visit)
   local space, identity = space_of(spec), emit.kernel_of(spec).numerics(spec)
   local groups = {}
@@ -144,13 +144,14 @@ local function each(own, spec, numerics, visit)
   fill(1, spec)
 end
 
--- The text of the tuning that turns spec into `changed` with this group; "" if nothing differs.
+-- The text of the tuning that turns spec into `changed` with this group; "" if nothing differs. Without a group in the text, the kernel keeps that of spec.
 local function difference(spec, changed, group)
   local items = {}
   for _, axis in ipairs(space_of(spec)) do
     local name = axis[1]
-    local value = name == "group" and group or name ~= "group" and (changed[name] or nil) ~= (spec[name] or nil) and (changed[name] or unwritten[name])
-    if value then items[#items + 1] = ("%s.%s=%d"):format(spec.role, name, value) end
+    local own, value = spec[name] or nil, changed[name] or nil
+    if name == "group" then value = group or own end
+    if value ~= own then items[#items + 1] = ("%s.%s=%d"):format(spec.role, name, value or unwritten[name]) end
   end
   return table.concat(items, ",")
 end
@@ -185,7 +186,7 @@ end
 -- The factor by which the model may be wrong about one tile relative to another: where it predicted that ping-pong tiles of 128 x 192 were 3 % slower than 128
 -- x 128, they were 9 % faster (bench/results/NOTES.md).
 local tiles_apart = 1.12
--- The factor by which a group must be predicted to be faster than the launch's own choice before it is preferred to it.
+-- The factor by which a group must be predicted to be faster than selection's or the launch's own choice before it is preferred to it.
 local groups_apart = 1.005
 
 -- Puts candidates into the order in which they are tried. Tiles that the model puts within 12 % of the fastest take turns: first the best candidate of each,
@@ -214,9 +215,10 @@ local function of_role(p, default, spec, facts, numerics, limit)
   local found, own = {}, difference(default, spec, spec.group)
   if not is_launched(p, spec, facts) then return found end
   each(default, spec, numerics, function(changed, group)
+    if group and (group == spec.group or is_repeated(p, changed, group)) then return end
     local text = difference(default, changed, group or spec.group)
-    if text == own or group and is_repeated(p, changed, group) or not emit.serves(changed, p) then return end
-    local seconds = model.seconds(p, changed, group, facts)
+    if text == own or not emit.serves(changed, p) then return end
+    local seconds = model.seconds(p, changed, group or spec.group, facts)
     found[#found + 1] = {
       text = text, role = spec.role, seconds = seconds, promised = group and seconds * groups_apart or seconds, tile = tile_of(changed),
       numerics = emit.kernel_of(changed).numerics(changed),
@@ -226,12 +228,12 @@ local function of_role(p, default, spec, facts, numerics, limit)
   return table.move(found, 1, math.min(limit, #found), 1, {})
 end
 
--- The specs of a selection's kernels, with their roles.
+-- The specs of a selection's kernels, with their roles and, where the launch does not decide, the row groups that it walks together.
 function tuning.specs_of(kernels)
   local specs = {}
   for i, kernel in ipairs(kernels) do
     specs[i] = variant.parse(kernel.variant)
-    specs[i].role = kernel.role
+    specs[i].role, specs[i].group = kernel.role, kernel.group > 0 and kernel.group or nil
   end
   return specs
 end
@@ -247,12 +249,11 @@ end
 -- Whether a kernel's time counts as a part of the problem's. Of logits_logp's kernels that are alternatives to each other, one counts.
 local function counts(p, spec) return spaces[spec.operator] and spec.role ~= "few_rows" and not (spec.role == "rows" and p.fused) end
 
--- The seconds that the model predicts for a selection's kernels. specs: of these kernels; facts: from model.known.
-function tuning.seconds(p, kernels, specs, facts)
+-- The seconds that the model predicts for a selection's kernels. specs: of these kernels, from tuning.specs_of; facts: from model.known.
+function tuning.seconds(p, specs, facts)
   local seconds = 0
-  for i, spec in ipairs(specs) do
-    local group = kernels[i].group
-    if counts(p, spec) then seconds = seconds + model.seconds(p, spec, group > 0 and group or nil, facts) end
+  for _, spec in ipairs(specs) do
+    if counts(p, spec) then seconds = seconds + model.seconds(p, spec, spec.group, facts) end
   end
   return seconds
 end
@@ -274,7 +275,7 @@ end
 function tuning.candidates(p, base, defaults, specs, facts, numerics, limit)
   local whole, alone = 0, {}
   for i, spec in ipairs(specs) do
-    alone[i] = spaces[spec.operator] and model.seconds(p, spec, nil, facts) or 0
+    alone[i] = spaces[spec.operator] and model.seconds(p, spec, spec.group, facts) or 0
     whole = whole + (counts(p, spec) and alone[i] or 0)
   end
   local list = { { text = base, role = "", seconds = whole } }
@@ -294,7 +295,7 @@ end
 -- texts, in the order in which they are tried; seconds are those of the first. Selection's own identity comes first, and is there even without a text.
 local function by_numerics(p, spec, facts, most)
   local own = emit.kernel_of(spec).numerics(spec)
-  local kinds = { own, [own] = { seconds = model.seconds(p, spec, nil, facts) } }
+  local kinds = { own, [own] = { seconds = model.seconds(p, spec, spec.group, facts) } }
   for _, candidate in ipairs(of_role(p, spec, spec, facts, true, math.maxinteger)) do
     if not kinds[candidate.numerics] then
       kinds[#kinds + 1] = candidate.numerics

@@ -137,7 +137,13 @@ int flp_case_dtype_runs(flp_dtype dtype)
 {
     const char *only = getenv("FUSEDLOGP_CASES_DTYPE");
 
-    return !only || !only[0] || flp_dtype_parse(only) == dtype;
+    if (!only || !only[0])
+        return 1;
+    if (flp_dtype_parse(only) == FLP_NONE) {
+        fprintf(stderr, "FUSEDLOGP_CASES_DTYPE: got '%s', wanted bf16, f16 or f32\n", only);
+        exit(2);
+    }
+    return flp_dtype_parse(only) == dtype;
 }
 
 int flp_case_count(void)

@@ -70,7 +70,7 @@ typedef struct {
 
 int flp_case_count(void);
 void flp_case_get(int index, flp_case *out);
-/* 1: cases of this dtype run; $FUSEDLOGP_CASES_DTYPE names the only one that does. */
+/* 1: cases of this dtype run; $FUSEDLOGP_CASES_DTYPE names the only one that does. A word that names none ends the program. */
 int flp_case_dtype_runs(flp_dtype dtype);
 /* Fills in the fields that are 0: rows 65 (0 for -1), hidden 64, vocab 1000, strides ...; index decides on the dtype. */
 void flp_case_complete(int index, flp_case *c);

@@ -481,7 +481,7 @@ static int thin(void)
     return every;
 }
 
-/* Keeps the variants whose names match $FUSEDLOGP_COMPILE_ONLY. 1: it is not set, and all remain. */
+/* Keeps the variants whose names match $FUSEDLOGP_COMPILE_ONLY. 1: it is not set, and all remain. Where none matches, the program ends. */
 static int choose(void)
 {
     const char *pattern = getenv("FUSEDLOGP_COMPILE_ONLY");
@@ -490,6 +490,10 @@ static int choose(void)
     for (int i = 0; pattern && i < matrix.count; i++)
         if (fnmatch(pattern, matrix.jobs[i].variant, 0) == 0)
             matrix.jobs[count++] = matrix.jobs[i];
+    if (pattern && count == 0) {
+        printf("1..1\nnot ok 1 - FUSEDLOGP_COMPILE_ONLY: no variant matches '%s'\n", pattern);
+        exit(1);
+    }
     if (pattern)
         matrix.count = count;
     return pattern == NULL;

@@ -232,6 +232,57 @@ function TestTuning.test_there_are_at_most_so_many_of_a_role_and_none_twice()
   lu.assertEquals(of_role, { grad_logits = 5, hidden_product = 5, weight_product = 5 })
 end
 
+-- What begins with a tuning goes on from it: neither it nor what it results in is tried again, and what it does not name stays as selection has it.
+function TestTuning.test_a_base_is_not_its_own_candidate()
+  for problem, base in pairs {
+    ["linear_logp:bf16:n4096:d2048:v131072"] = "tile.group=8",
+    ["linear_cross_entropy:bf16:n2048:d4096:v128256:dv:gh_bf16:gw_bf16:sum:tokens"] = "weight_product.bv=192,weight_product.stages=4",
+    ["linear_cross_entropy:bf16:n8192:d2048:v131072:gh_bf16:gw_bf16:saved_exp:sum:tokens"] = "save_exp_tile.cluster=2,save_exp_tile.group=8",
+  } do
+    local function kernels(text)
+      local found, list = assert(fusedlogp.select(problem, 90, "auto", text, support.read_template)), {}
+      for i, kernel in ipairs(found.kernels) do list[i] = kernel.variant .. " " .. kernel.group end
+      return table.concat(list, "\n")
+    end
+    local seen, count = {}, 0
+    for _, line in ipairs(assert(fusedlogp.candidates(problem, 90, "auto", base, {}, false, 1000, support.read_template))) do
+      local _, _, text = parts(line)
+      local launched = kernels(text)
+      lu.assertNil(seen[launched], text)
+      seen[launched], count = text, count + 1
+    end
+    lu.assertTrue(count > 20)
+  end
+end
+
+-- One plan has one predicted time, whether it is the first candidate of a search or what a tuning makes of the default.
+function TestTuning.test_a_plan_has_one_predicted_time()
+  local problem, base = "linear_cross_entropy:bf16:n2048:d4096:v128256:dv:gh_bf16:gw_bf16:sum:tokens", "grad_logits.group=2"
+  local first = parts(assert(fusedlogp.candidates(problem, 90, "auto", base, {}, false, 1, support.read_template))[1])
+  for _, line in ipairs(candidates(problem, 90, false, 1000)) do
+    local seconds, _, text = parts(line)
+    if text == base then
+      lu.assertAlmostEquals(seconds, first, 2)
+      return
+    end
+  end
+  lu.fail(base .. " is no candidate")
+end
+
+-- A step's workspace has room for the splits of selection's tiles.
+function TestTuning.test_a_step_has_no_more_splits_than_its_workspace()
+  local step, loss = "linear_cross_entropy:bf16:n4096:d4096:v128256:gh_bf16:gw_bf16:saved_exp:sum:tokens", "linear_cross_entropy:bf16:n4096:d4096:v128256"
+  local function splits_of(problem, role)
+    local found = {}
+    for _, line in ipairs(candidates(problem, 90, true, 10000)) do found[line:match(role .. "%.s=(%d+)") or "132"] = true end
+    return found
+  end
+  lu.assertEquals(splits_of(step, "save_exp_tile"), { ["66"] = true, ["108"] = true, ["132"] = true })
+  lu.assertEquals(splits_of(loss, "tile"), { ["66"] = true, ["108"] = true, ["132"] = true })
+  lu.assertEquals(splits_of(forward, "tile"), { ["66"] = true, ["108"] = true, ["132"] = true, ["198"] = true, ["264"] = true })
+  support.assert_refused({ "s = 198", "s = 132 at most" }, fusedlogp.select(step, 90, "auto", "save_exp_tile.s=198", support.read_template))
+end
+
 -- The model may be wrong about one tile relative to another by more than the difference that it predicts between them, so each must be tried.
 function TestTuning.test_each_tile_has_a_candidate_before_any_has_two()
   local problem = "linear_cross_entropy:bf16:n8192:d4096:v128256:dv:gh_bf16:gw_bf16:sum:tokens"
@@ -248,7 +299,7 @@ function TestTuning.test_each_tile_has_a_candidate_before_any_has_two()
     end
   end
   lu.assertEquals(last, { tile = 7, grad_logits = 1, hidden_product = 2, weight_product = 2 })
-  lu.assertTrue(tiles["weight_product.bv=192,weight_product.stages=4"], "in turns, as the whole vocabulary has it, with the launch's own groups")
+  lu.assertTrue(tiles["weight_product.bv=192,weight_product.stages=4"], "in turns, as the whole vocabulary has it, with the groups that selection chose")
   lu.assertTrue(tiles["hidden_product.bv=256,hidden_product.stages=4,hidden_product.wg=64"])
 end
 

@@ -242,6 +242,10 @@ int flp_host_suite_run(const char *name, int compute_capability, int share, unsi
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     collect_cases(share, parts);
+    if (all_count == 0) {
+        fprintf(stderr, "FUSEDLOGP_HOST_CASES: no case of %s matches '%s'\n", name, getenv("FUSEDLOGP_HOST_CASES"));
+        return 2;
+    }
     if (flp_host_every() > 1)
         printf("# in part: %d of %d cases\n", case_count, all_count);
     tests = calloc((size_t)case_count, sizeof(*tests));

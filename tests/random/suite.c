@@ -273,6 +273,10 @@ int flp_random_suite_main(const flp_random_machine *machine, int argc, char **ar
         if (!only || strcmp(only, names[i]) == 0)
             tests[count++] = (struct CMUnitTest){ names[i], an_operators_problems_are_right, NULL, NULL, (void *)(intptr_t)i };
     const int operators = count;
+    if (operators == 0) {
+        fprintf(stderr, "FUSEDLOGP_RANDOM_OPERATOR: got '%s', wanted an operator's name\n", only);
+        return 2;
+    }
     tests[count++] = (struct CMUnitTest){ "a_problems_text_repeats_it", a_problems_text_repeats_it, NULL, NULL, NULL };
     if (!only)
         tests[count++] = (struct CMUnitTest){ "what_failed_once_is_right", what_failed_once_is_right, NULL, NULL, NULL };

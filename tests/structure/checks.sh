@@ -54,4 +54,17 @@ passes check_same name "$work/word" "$work/word"
 passes check_lines name 1 "$work/word"
 passes check_equal name 1 1
 passes check_numbers name 'a < b && b < c' -1e-3 0.5 .75
+
+# What tests/tap.sh makes of a program's output: a program that ran nothing has not passed.
+outcome() { # OUTPUT STATUS
+    printf 'printf "%s"\nexit %s\n' "$1" "$2" >"$work/program.sh"
+    sh tests/tap.sh sh "$work/program.sh" | grep -E '^(not )?ok' | sed 's/ 1 - .*SKIP.*/ skip/; s/ 1 .*//'
+}
+check_equal "a program's cases are told" "ok" "$(outcome '1..1\nok 1 - a case\n' 0)"
+check_equal "a program without cases is judged by its status" "ok" "$(outcome 'words\n' 0)"
+check_equal "and fails by it" "not ok" "$(outcome 'words\n' 1)"
+check_equal "a program that plans no case has failed" "not ok" "$(outcome '1..0\n' 0)"
+check_equal "a program that runs none of its cases has failed" "not ok" "$(outcome '1..2\n' 0)"
+check_equal "a program that says why it runs none is skipped" "ok skip" "$(outcome '1..0 # SKIP no device\n' 0)"
+check_equal "a program that cannot run is skipped" "ok skip" "$(outcome '' 77)"
 finish

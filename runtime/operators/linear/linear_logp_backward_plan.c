@@ -156,7 +156,7 @@ static void hint(const flp_plan *common, char *text)
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work)
 {
     if (flp_linear_logp_plan_saves_exp(forward) != work->chunks.saves_exp || forward->split.splits > work->splits)
-        return flp_status_fail(FLP_INTERNAL, "%s has %d splits, wanted at most %d, and a forward that leaves %s", forward->tile->manifest.variant,
+        return flp_status_fail(FLP_NO_VARIANT, "%s has %d splits, wanted at most %d, and a forward that leaves %s", forward->tile->manifest.variant,
                                forward->split.splits, work->splits, work->chunks.saves_exp ? "saved exponentials" : "none");
     work->splits = forward->split.splits;
     return work->chunks.saves_exp ? check_cluster_rows(&forward->tile->manifest) : FLP_OK;
