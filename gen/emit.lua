@@ -105,8 +105,6 @@ local conditions = {
   turns = function(spec) return spec.wg and spec.bm == spec.wg end,
   vocabulary_targets = tile_config.looks_targets_up,
   softcap = function(spec) return spec.softcap end,
-  single = function(spec) return spec.cluster == 1 end,
-  clustered = function(spec) return spec.cluster > 1 end,
 }
 
 local function wanted(spec, entry)

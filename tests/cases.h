@@ -17,7 +17,7 @@ typedef enum {
     FLP_CASE_INTEGERS /* both are whole numbers -2 .. 2: logits are exact in fp32, with many ties */
 } flp_case_values;
 
-/* The bias. With NO_BIAS the problem has none; else its entries are N(0, 1), with the changes that are said here. */
+/* The bias. With FLP_CASE_NO_BIAS the problem has none; else its entries are N(0, 1), with the changes that are said here. */
 typedef enum {
     FLP_CASE_NO_BIAS,
     FLP_CASE_PLAIN_BIAS,

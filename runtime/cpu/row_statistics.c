@@ -22,6 +22,7 @@ void flp_row_statistics_clear(flp_row_statistics *statistics)
 
 #define EACH_WIDTH "cpu/row_statistics_body.h"
 #include "cpu/each_width.h"
+#include "cpu/target_share.h"
 
 /* ---- targets ---- */
 
@@ -97,12 +98,8 @@ void flp_row_statistics_add_by(int width, flp_row_statistics *statistics, const 
 /* Converts the sums of one part of a row from the origin `from` to the origin `to`. Where `from` is -inf the sums are 0 or NaN, with any origin. */
 static void move_origin(double *sum, double *moment, float from, float to, double scale)
 {
-    double change = ((double)from - to) * scale, power = exp2(change);
-    if (from == to || from == -INFINITY)
-        return;
-    /* sum (x + d) 2^(x + d) = 2^d (sum x 2^x + d sum 2^x) */
-    *moment = power * (*moment + (change < -2000 ? -2000 : change) * *sum);
-    *sum *= power;
+    if (from != to && from != -INFINITY)
+        flp_sums_move(sum, moment, ((double)from - to) * scale);
 }
 
 void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_statistics *later, const flp_row_transform *transform)

@@ -6,11 +6,17 @@
 
 #include "params/types.h"
 
-static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309417;
-
 static double positive(double entropy)
 {
     return entropy < 0 ? 0 : entropy; /* only the rounding of the difference makes it negative; NaN stays */
+}
+
+void flp_sums_move(double *sum, double *moment, double change)
+{
+    const double power = exp2(change);
+
+    *moment = power * (*moment + (change < -2000 ? -2000 : change) * *sum);
+    *sum *= power;
 }
 
 flp_row_shares flp_row_shares_of_others(const flp_other_sums *others)
@@ -19,8 +25,8 @@ flp_row_shares flp_row_shares_of_others(const flp_other_sums *others)
 
     return (flp_row_shares){ .origin = others->origin,
                              .log2_sum = log2_sum,
-                             .lse = (others->origin * others->scale + log2_sum) * ln_2,
-                             .entropy = positive((log2_sum - others->moment / others->sum) * ln_2),
+                             .lse = (others->origin * others->scale + log2_sum) * flp_ln_2,
+                             .entropy = positive((log2_sum - others->moment / others->sum) * flp_ln_2),
                              .logp = NAN };
 }
 
@@ -40,12 +46,12 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)
         row.origin = target;
         row.log2_sum = 0;
     }
-    row.log2_sum += log_whole * log2_e;
-    row.lse = (row.origin * others->scale + row.log2_sum) * ln_2;
-    row.logp = leads ? 0 - log_whole : -(log_whole + u * ln_2);
+    row.log2_sum += log_whole * flp_log2_e;
+    row.lse = (row.origin * others->scale + row.log2_sum) * flp_ln_2;
+    row.logp = leads ? 0 - log_whole : -(log_whole + u * flp_ln_2);
     row.entropy = log_whole;
     if (smaller > 0)
-        row.entropy += smaller * fabs(u) * ln_2;
+        row.entropy += smaller * fabs(u) * flp_ln_2;
     if (rest > 0)
         row.entropy += rest * among_others;
     return row;
@@ -53,12 +59,12 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)
 
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale)
 {
-    const double origin = lse / (scale * ln_2);
-    const int has_digits = fabs(lse * log2_e) < 0x1p23; /* from 2^23 on an lse in fp32 has no digits left for log2_sum */
+    const double origin = lse / (scale * flp_ln_2);
+    const int has_digits = fabs(lse * flp_log2_e) < 0x1p23; /* from 2^23 on an lse in fp32 has no digits left for log2_sum */
     flp_row_shares row = { .origin = isfinite(lse) ? (float)fmax(fmin(origin, FLT_MAX), -FLT_MAX) : origin, .lse = lse, .entropy = entropy };
 
-    row.log2_sum = has_digits ? lse * log2_e - row.origin * scale : 0;
-    row.logp = ((target - row.origin) * scale - row.log2_sum) * ln_2;
+    row.log2_sum = has_digits ? lse * flp_log2_e - row.origin * scale : 0;
+    row.logp = ((target - row.origin) * scale - row.log2_sum) * flp_ln_2;
     if (!has_digits && row.logp > 0) /* only lse's rounding makes it positive, and that may be many powers of two */
         row.logp = 0;
     return row;
@@ -71,5 +77,5 @@ double flp_row_temperature_within_bounds(double temperature)
 
 double flp_row_scale(double temperature)
 {
-    return log2_e / temperature;
+    return flp_log2_e / temperature;
 }

@@ -5,6 +5,8 @@
 #ifndef FLP_CPU_TARGET_SHARE_H
 #define FLP_CPU_TARGET_SHARE_H
 
+static const double flp_ln_2 = 0.693147180559945309417, flp_log2_e = 1.44269504088896340736;
+
 /* Sums over the entries except the target, with d = (z - origin) scale. */
 typedef struct {
     double origin;      /* a logit, after the softcap; -inf: all these entries are -inf */
@@ -17,6 +19,10 @@ typedef struct {
     double log2_sum;           /* log2 of the sum of 2^((z - origin) scale) over all entries, the target included */
     double lse, entropy, logp; /* natural logarithms */
 } flp_row_shares;
+
+/* Moves a row's sums from an origin to one that is `change` lower, in units of d: sum (d + change) 2^(d + change) = 2^change (moment + change sum). Below -2000,
+ * 2^change is 0, and the factor beside it must not be infinite. */
+void flp_sums_move(double *sum, double *moment, double change);
 
 /* For a row without a target: `others` are all its entries, and logp is NaN. */
 flp_row_shares flp_row_shares_of_others(const flp_other_sums *others);

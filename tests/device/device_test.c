@@ -80,7 +80,7 @@ int flp_device_test_start(int argc, char **argv)
     /* Line by line, so that the results before a crash are not lost. */
     setvbuf(stdout, NULL, _IOLBF, 0);
     flp_log_set_callback(print_warning, NULL);
-    flp_backward_least_steps_in_step = 0; /* clusters synchronise with one another even in the tests' short products */
+    flp_backward_set_least_steps_in_step(0); /* clusters synchronise with one another even in the tests' short products */
     if (getenv("FUSEDLOGP_TEST_SETS_TICKETS"))
         flp_workspace_watcher = set_ticket;
     signal(SIGALRM, hung);

@@ -50,7 +50,7 @@ flp_context *flp_host_suite_start(int compute_capability)
     flp_context *made = NULL;
 
     flp_host_device_install(compute_capability);
-    flp_backward_least_steps_in_step = 0;
+    flp_backward_set_least_steps_in_step(0);
     return flp_context_create(&options, &made) == FLP_OK ? made : NULL;
 }
 

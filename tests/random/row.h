@@ -5,8 +5,8 @@
  * - z = softcap(logit) / temperature is found by one product with a rounded constant, 3 u of the larger of |z| and the row's largest |z|; equal
  *   logits keep equal z, whatever these are. tanh costs 8 u of the capped logit, z[v]'s and the largest's. e[v] is the sum, what z[v] may be
  *   off by beside the row's largest.
- * - S, a sum of positive terms, costs SUM_ROUNDINGS u of itself, exp2 and log2 included. lse is off by log(sum_v p[v] exp(e[v])) and by that.
- * - logp = -log1p(S' / exp(z[t])) where S' is of the others: it is off by (1 - p[t]) (e[t] + the others' mean e + SUM_ROUNDINGS u), and by roundings
+ * - S, a sum of positive terms, costs 24 u of itself (sum_roundings), exp2 and log2 included. lse is off by log(sum_v p[v] exp(e[v])) and by that.
+ * - logp = -log1p(S' / exp(z[t])) where S' is of the others: it is off by (1 - p[t]) (e[t] + the others' mean e + 24 u), and by roundings
  *   of itself. So is 1 - p[t]. That is the promise for likely targets: nothing cancels.
  * - entropy is off by sum_v p |log p + H| e[v], its derivative by z, by roundings of the terms that it is made of, and by two of the distance between
  *   the row's offset and its largest z: the moment and the sum's logarithm both hold it. The kernels keep it below 60 binary orders.

@@ -96,7 +96,7 @@ static void note_meetings(const fake_launch *launch)
 /* Short ones' do not drift apart. */
 static void clusters_of_long_products_keep_in_step(void **state)
 {
-    const int64_t least = flp_backward_least_steps_in_step;
+    int64_t least;
 
     (void)state;
     make_plan_with_room();
@@ -104,9 +104,9 @@ static void clusters_of_long_products_keep_in_step(void **state)
     products = 0;
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
     assert_true(products == 2 && !meetings[0] && !meetings[1]);
-    flp_backward_least_steps_in_step = 1;
+    least = flp_backward_set_least_steps_in_step(1);
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    flp_backward_least_steps_in_step = least;
+    flp_backward_set_least_steps_in_step(least);
     assert_true(products == 4 && meetings[0] && meetings[1] && meetings[0] != meetings[1]); /* each its own */
     fake_driver.on_launch = NULL;
 }

@@ -1,6 +1,8 @@
 /* linear_logp's backward on a GPU path: the launches of one chunk of the vocabulary. */
 #include "operators/linear/linear_logp_backward_chunk.h"
 
+#include <stdatomic.h>
+
 #include "base/dtype.h"
 #include "base/int64.h"
 #include "core/arguments.h"
@@ -130,7 +132,14 @@ flp_status flp_backward_compute_dlogit(const flp_backward_execution *run, const 
 
 /* Measured on an H200: with 15,500 steps a cluster (N 8192, D 4096, V 128256), this gains 5 % in burst and nothing sustained; with 4,000 (N 4096, D 2048,
  * V 131072), it gains nothing, and loses 1 % sustained. */
-int64_t flp_backward_least_steps_in_step = 8192;
+enum { LEAST_STEPS_IN_STEP = 8192 };
+
+static _Atomic int64_t least_steps_in_step = LEAST_STEPS_IN_STEP;
+
+int64_t flp_backward_set_least_steps_in_step(int64_t steps)
+{
+    return atomic_exchange(&least_steps_in_step, steps);
+}
 
 /* The counter by which the clusters of a product synchronise; NULL: they do not. They do in a product that is the call's only one of its kind, and so long that
  * its clusters would drift apart. */
@@ -139,7 +148,7 @@ static uint32_t *meetings_of(const flp_backward_execution *run, flp_role role, c
     const flp_tile_shape shape = flp_tile_launch_shape(&run->call.plan->common, role, launch);
     const int64_t steps = flp_int64_divide_up(inner, run->call.plan->common.kernels[role]->manifest.block_inner);
 
-    if (!run->chunks->hidden_first || flp_int64_divide_up(shape.tiles, shape.clusters) * steps < flp_backward_least_steps_in_step)
+    if (!run->chunks->hidden_first || flp_int64_divide_up(shape.tiles, shape.clusters) * steps < least_steps_in_step)
         return NULL;
     return &flp_backward_counts_of(run)->meetings[role == FLP_ROLE_HIDDEN_PRODUCT];
 }

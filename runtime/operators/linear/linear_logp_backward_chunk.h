@@ -40,7 +40,7 @@ flp_status flp_backward_run_weight_products(const flp_backward_execution *run, c
 /* With the filter: counts and clears its bits. columns: those of the chunk to which the bits belong; 0 before the first chunk: only clears. */
 flp_status flp_backward_count_kept(const flp_backward_execution *run, int64_t columns);
 
-/* The clusters of a product synchronise with one another (clusters_in_step.cuh) if each has at least this many steps. Tests, whose products are short, lower
- * it. */
-extern int64_t flp_backward_least_steps_in_step;
+/* The clusters of a product synchronise with one another (clusters_in_step.cuh) if each has at least so many steps. For tests, whose products are short: sets
+ * this number for all plans of the process, and returns the one before. */
+int64_t flp_backward_set_least_steps_in_step(int64_t steps);
 #endif

@@ -46,15 +46,15 @@ typedef struct {
     int parts; /* of the sets or lines, in the phase that runs: a unit has one */
 
     flp_logit_gradient gradient[FLP_BACKWARD_GROUP_SETS];
-    int64_t words;        /* 32-bit words of a row, as the microkernel reads it */
-    float *hidden_sets;   /* [GROUP_SETS][words][16]: sixteen rows side by side */
-    float *hidden_panels; /* [panels][words of GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
-    float *derivatives;   /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
-    float *pairs;         /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS / 2][16]: the same in bf16, two entries in a word; NULL: fp32 is used */
+    int64_t words;                           /* 32-bit words of a row, as the microkernel reads it */
+    float *hidden_sets;                      /* [FLP_BACKWARD_GROUP_SETS][words][16]: sixteen rows side by side */
+    float *hidden_panels;                    /* [panels][words of FLP_BACKWARD_GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
+    float *derivatives;                      /* [FLP_BACKWARD_BLOCK_CHUNKS][FLP_BACKWARD_GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
+    float *pairs;                            /* [same][same][FLP_CHUNK_COLUMNS / 2][16]: the same in bf16, two entries in a word; NULL: fp32 is used */
     float residual[FLP_BACKWARD_GROUP_ROWS]; /* with pairs: the rounding error of the derivative by the target's logit */
     float *grad_hidden;                      /* [sets of all rows][D][16]; NULL where the gradient is not requested */
-    float *grad_weight;                      /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16]; NULL where it is not requested, or the rows are one group */
-    double *grad_bias;                       /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS]; NULL where it is not requested */
+    float *grad_weight;                      /* [FLP_BACKWARD_BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16]; NULL: not requested, or the rows are one group */
+    double *grad_bias;                       /* [FLP_BACKWARD_BLOCK_CHUNKS][FLP_CHUNK_COLUMNS]; NULL where it is not requested */
     float *scratch;                          /* for each thread: panels, a line's sums, the bias, the class weights */
 } flp_backward_job;
 

@@ -18,8 +18,6 @@ enum {
     UNITS_PER_THREAD = 4 /* at least, if possible, so that all threads finish at about the same time */
 };
 
-static const double ln_2 = 0.693147180559945309417;
-
 typedef struct {
     const flp_linear_logp_problem *problem;
     const flp_linear_logp_args *args;
@@ -194,7 +192,7 @@ static double logit_sum_of(const job *work, int slot, double scale)
     double sum = 0;
     for (int split = 0; split < work->splits; split++)
         sum += work->sums[split * GROUP_SETS * FLP_LANES + slot];
-    return sum * scale * ln_2;
+    return sum * scale * flp_ln_2;
 }
 
 static float uniform_of(const job *work, int slot, double lse, double scale)

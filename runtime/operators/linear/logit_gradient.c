@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stddef.h>
 
-static const double ln_2 = 0.693147180559945309417;
-
 static double target_derivative(const flp_logit_gradient_row *row)
 {
     double logp = row->shares.logp, p = exp(logp), derivative = row->g_logp * -expm1(logp);
@@ -24,7 +22,7 @@ void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_lo
     gradient->target_coefficient.lane[lane] = (float)((row->has_logp ? target_derivative(row) : row->g_logp) * scale);
     gradient->replaced.lane[lane] = row->has_logp ? -1 : 0;
     gradient->prob_coefficient.lane[lane] = (float)((row->g_lse - row->g_logp - entropy) * scale);
-    gradient->entropy_coefficient.lane[lane] = (float)(row->g_entropy * ln_2 * scale);
+    gradient->entropy_coefficient.lane[lane] = (float)(row->g_entropy * flp_ln_2 * scale);
     gradient->uniform_coefficient.lane[lane] = (float)(row->g_sum * scale);
     gradient->target.lane[lane] = row->target;
 }

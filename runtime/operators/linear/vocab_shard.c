@@ -44,10 +44,12 @@ flp_linear_partial flp_vocab_shard_partial(const flp_other_sums *others, const f
 /* A part without an offset has sums of 0 or NaN, which are the same for any offset. */
 static void add_part(const flp_linear_partial *part, double offset, flp_other_sums *sums)
 {
-    const double change = part->offset == -INFINITY || part->offset == offset ? 0 : part->offset - offset, power = exp2(change);
+    double sum = part->sum, moment = part->moment;
 
-    sums->sum += power * part->sum;
-    sums->moment += power * (part->moment + (change < -2000 ? -2000 : change) * part->sum);
+    if (part->offset != -INFINITY && part->offset != offset)
+        flp_sums_move(&sum, &moment, part->offset - offset);
+    sums->sum += sum;
+    sums->moment += moment;
 }
 
 /* The target's z2: in fp64, the product of two floats is exact. */
@@ -61,11 +63,11 @@ static double target_z2(const flp_linear_partial *part, double offset)
 /* A large z2 may have been clamped to fp32's finite range. There the target's logit itself, which was not, gives the row's lse or logp. */
 static void correct_large(const flp_linear_partial *part, flp_row_shares *shares)
 {
-    const double ln_2 = 0.693147180559945309417, z = (double)part->target * part->scale * ln_2;
+    const double z = (double)part->target * part->scale * flp_ln_2;
 
     if (is_large(shares->origin) && shares->logp > -16 && isfinite(z))
         shares->lse = z - shares->logp;
-    else if (isfinite(z) && z < -FLT_MAX * ln_2)
+    else if (isfinite(z) && z < -FLT_MAX * flp_ln_2)
         shares->logp = z - shares->lse;
 }
 

@@ -13,8 +13,6 @@
 
 enum { GROUP_CHUNKS = 16384 }; /* bounds the memory of the sums; a group has at least one whole row */
 
-static const double ln_2 = 0.693147180559945309417;
-
 typedef struct {
     int64_t place;  /* index in the arrays of results; -1: none */
     int64_t source; /* index in the arrays of inputs; -1: row_index is out of range */
@@ -109,21 +107,21 @@ static float softened(const row *row)
 
 static void find_factors(const flp_logits_logp_call *call, row *row, const flp_row_shares *shares)
 {
-    const double inverse_temperature = row->scale * ln_2, inverse_sum = exp2(-shares->log2_sum), p = exp(shares->logp);
+    const double inverse_temperature = row->scale * flp_ln_2, inverse_sum = exp2(-shares->log2_sum), p = exp(shares->logp);
     const double g = call->params.g_logp[row->place] * inverse_temperature;
     const double g_lse = call->params.g_lse ? call->params.g_lse[row->place] * inverse_temperature : 0;
     const double g_entropy = call->params.g_entropy ? call->params.g_entropy[row->place] * inverse_temperature : 0;
     double power = g_lse - g, target = g * -expm1(shares->logp) + p * g_lse;
 
     if (g_entropy != 0) {
-        power -= g_entropy * (shares->entropy - shares->log2_sum * ln_2);
+        power -= g_entropy * (shares->entropy - shares->log2_sum * flp_ln_2);
         if (p != 0) /* else log p may be -inf */
             target -= p * g_entropy * (shares->entropy + shares->logp);
     }
     row->factors = (flp_logits_factors){ .origin = (float)shares->origin,
                                          .log2_sum = (float)shares->log2_sum,
                                          .power = (float)(power * inverse_sum),
-                                         .moment = (float)(-g_entropy * ln_2 * inverse_sum),
+                                         .moment = (float)(-g_entropy * flp_ln_2 * inverse_sum),
                                          .target = (float)target };
 }
 

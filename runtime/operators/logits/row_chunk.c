@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cpu/convert.h"
+#include "cpu/target_share.h"
 #include "cpu/vector_math.h"
 
 /* TERMS_IN_FLOAT terms of a lane are summed in fp32 before they are added to a double, as in cpu/row_statistics.c. */
@@ -104,12 +105,8 @@ void flp_row_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t fir
 
 static void move_origin(flp_logits_sums *sums, float origin, double scale)
 {
-    const double change = ((double)sums->origin - origin) * scale, power = exp2(change);
-
-    if (sums->origin == origin || sums->origin == -INFINITY) /* in the second case the sum is 0 or NaN */
-        return;
-    sums->moment = power * (sums->moment + fmax(change, -2000) * sums->sum);
-    sums->sum *= power;
+    if (sums->origin != origin && sums->origin != -INFINITY) /* in the second case the sum is 0 or NaN */
+        flp_sums_move(&sums->sum, &sums->moment, ((double)sums->origin - origin) * scale);
 }
 
 void flp_row_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later, double scale)
