@@ -173,11 +173,11 @@ function fusedlogp.emit(variant_text, read_template)
   return emit.source(spec, read_template)
 end
 
--- An array of the comma-separated items, numbers as numbers; nil for nil.
+-- An array of the comma-separated items, whole numbers in decimal digits as numbers; nil for nil.
 local function items(text)
   if not text then return nil end
   local found = {}
-  for item in (text .. ","):gmatch("([^,]*),") do found[#found + 1] = tonumber(item) or item end
+  for item in (text .. ","):gmatch("([^,]*),") do found[#found + 1] = item:match "^%d+$" and math.tointeger(tonumber(item)) or item end
   return found
 end
 

@@ -40,6 +40,8 @@ local function selected(arch_name, p)
   return kernels
 end
 
+local largest_d = 2147483647 -- as of the library's problems
+
 local function check(arch_name, dtypes, hidden_sizes)
   local ok, reason = arch.find(arch_name)
   if not ok then return nil, reason end
@@ -48,7 +50,7 @@ local function check(arch_name, dtypes, hidden_sizes)
     if not ok then return nil, reason end
   end
   for _, d in ipairs(hidden_sizes or {}) do
-    if math.type(d) ~= "integer" or d < 1 then return nil, ("d = %s: wanted a positive integer"):format(tostring(d)) end
+    if math.type(d) ~= "integer" or d < 1 or d > largest_d then return nil, ("d = %s: wanted a whole number from 1 to %d"):format(tostring(d), largest_d) end
   end
   return true
 end

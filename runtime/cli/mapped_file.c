@@ -103,6 +103,13 @@ flp_status flp_mapped_file_check(const flp_mapped_file *file)
     return FLP_OK;
 }
 
+void flp_mapped_file_forget(flp_mapped_file *file)
+{
+    if (file->descriptor >= 0)
+        close(file->descriptor);
+    file->descriptor = -1;
+}
+
 void flp_mapped_file_close(flp_mapped_file *file)
 {
     if (file->bytes == NULL)
@@ -110,6 +117,6 @@ void flp_mapped_file_close(flp_mapped_file *file)
     if (file->guard >= 0)
         atomic_store(&guards[file->guard].start, NULL);
     munmap(file->bytes, file->count);
-    close(file->descriptor);
+    flp_mapped_file_forget(file);
     memset(file, 0, sizeof *file);
 }

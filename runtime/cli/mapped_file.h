@@ -9,7 +9,7 @@
 typedef struct {
     void *bytes; /* NULL: closed */
     size_t count;
-    int descriptor, guard; /* guard: an index of the signal handler's table; -1: none */
+    int descriptor, guard; /* descriptor: -1 once forgotten. guard: an index of the signal handler's table; -1: none */
     struct stat facts;     /* when it was opened */
 } flp_mapped_file;
 
@@ -18,5 +18,7 @@ typedef struct {
 flp_status flp_mapped_file_open(const char *path, flp_mapped_file *file);
 /* FLP_IO_FAILED: the file has another size or was written to since it was opened, so what was read may be of either state. */
 flp_status flp_mapped_file_check(const flp_mapped_file *file);
+/* Closes the descriptor of a file that will not be checked, so that any number of files can be mapped. */
+void flp_mapped_file_forget(flp_mapped_file *file);
 void flp_mapped_file_close(flp_mapped_file *file); /* a zeroed one is allowed */
 #endif

@@ -15,6 +15,7 @@
 #include "base/number.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "core/problem.h"
 
 enum { LEVELS = 4, LARGEST_SIZE = INT32_MAX };
 
@@ -202,6 +203,11 @@ static flp_status read_logits(const scopes *from, flp_model_config *config)
     static const char *const base[] = { "dim_model_base", NULL };
     double scale = 1, base_size = (double)config->hidden;
     flp_status status = read_positive(from, softcap, &config->softcap);
+    if (status == FLP_OK && config->softcap != 0 && !(config->softcap >= FLP_LEAST_SOFTCAP && config->softcap <= FLP_MOST_SOFTCAP)) {
+        const char *name;
+        json_t *value = find(from, softcap, &name);
+        return refuse(name, value, "a number from 2^-126 to 2^126");
+    }
     if (status == FLP_OK)
         status = read_scaling(from, config);
     if (status == FLP_OK)

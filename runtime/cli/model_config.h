@@ -3,6 +3,7 @@
 #define FLP_CLI_MODEL_CONFIG_H
 #include <inttypes.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include "fusedlogp.h"
 
 typedef struct {
@@ -43,4 +44,7 @@ typedef struct {
  * failure. FLP_IO_FAILED; FLP_BAD_ARGUMENT: names the file and what was wanted of it. */
 flp_status flp_model_head_find(const char *path, flp_model_head *head);
 void flp_model_head_free(flp_model_head *head);
+
+/* Whether a file is one of those by which flp_model_head_find finds the head of the model at path: its config.json, or the index of its tensors. */
+int flp_model_head_reads(const char *path, const struct stat *file);
 #endif

@@ -155,6 +155,25 @@ static char *folder_of(const char *path)
     return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+static int is_in(const char *folder, const char *name, const struct stat *file)
+{
+    char *path = join(folder, name);
+    struct stat facts;
+    const int is = path != NULL && stat(path, &facts) == 0 && facts.st_dev == file->st_dev && facts.st_ino == file->st_ino;
+    free(path);
+    return is;
+}
+
+int flp_model_head_reads(const char *path, const struct stat *file)
+{
+    struct stat facts;
+    char *folder = folder_of(path);
+    const int is_given = stat(path, &facts) == 0 && facts.st_dev == file->st_dev && facts.st_ino == file->st_ino;
+    const int reads = is_given || (folder != NULL && (is_in(folder, "config.json", file) || is_in(folder, INDEX, file)));
+    free(folder);
+    return reads;
+}
+
 flp_status flp_model_head_find(const char *path, flp_model_head *head)
 {
     json_t *files = NULL;

@@ -41,14 +41,36 @@ static flp_status follow_links(const char *given, char path[PATH_MAX])
     return refuse(given, strerror(ELOOP));
 }
 
+/* A new file's facts are those of its folder, in which one must be able to make files: results are written beside their place and renamed to it. */
 static flp_status find_folder(const char *given, flp_output_file *file)
 {
     char folder[PATH_MAX];
+    struct stat facts;
     int length = folder_length(file->path);
     snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? file->path : ".");
     if (file->path[length] == 0)
         return refuse(given, "wanted a file, not a folder");
-    return stat(folder, &file->facts) == 0 ? FLP_OK : refuse(given, strerror(errno));
+    if (stat(folder, &facts) != 0)
+        return refuse(given, strerror(errno));
+    if (access(folder, W_OK | X_OK) != 0)
+        return flp_status_fail(FLP_IO_FAILED, "%s: no file can be made in its folder: %s", given, strerror(errno));
+    if (file->kind == FLP_OUTPUT_NEW)
+        file->facts = facts;
+    return FLP_OK;
+}
+
+/* The descriptor that a name under /dev stands for, -1 if none: what is open there is written to, not the file of its name. */
+static int descriptor_of(const char *path)
+{
+    static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+    int descriptor, end = 0;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0 && sscanf(path + strlen(folders[i]), "%9d%n", &descriptor, &end) == 1 &&
+            path[strlen(folders[i]) + (size_t)end] == 0 && descriptor >= 0)
+            return descriptor;
+    return -1;
 }
 
 static int is_standard_output(const struct stat *facts)
@@ -86,7 +108,7 @@ flp_status flp_output_file_find(const char *path, flp_output_file *file)
     int exists = file->facts.st_mode != 0;
     if (exists && S_ISDIR(file->facts.st_mode))
         return refuse(path, "wanted a file, not a folder");
-    if (exists && (is_standard_output(&file->facts) || !S_ISREG(file->facts.st_mode))) {
+    if (exists && (is_standard_output(&file->facts) || !S_ISREG(file->facts.st_mode) || descriptor_of(path) >= 0)) {
         file->kind = is_standard_output(&file->facts) ? FLP_OUTPUT_STDOUT : FLP_OUTPUT_STREAM;
         snprintf(file->path, sizeof file->path, "%s", path);
         return file->kind == FLP_OUTPUT_STDOUT ? check_open(path) : FLP_OK;
@@ -95,7 +117,7 @@ flp_status flp_output_file_find(const char *path, flp_output_file *file)
     if (status != FLP_OK)
         return status;
     file->kind = exists ? FLP_OUTPUT_REGULAR : FLP_OUTPUT_NEW;
-    return exists ? FLP_OK : find_folder(path, file);
+    return find_folder(path, file);
 }
 
 int flp_output_file_is_standard_output(const char *path)
@@ -127,7 +149,8 @@ static flp_status write_output(const char *path, const void *bytes, size_t count
 
 static flp_status write_stream(const char *path, const void *bytes, size_t count)
 {
-    int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    const int given = descriptor_of(path);
+    int descriptor = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "w");
     if (stream == NULL)
         return flp_status_fail(FLP_IO_FAILED, "%s: cannot open it: %s", path, strerror(errno));
@@ -150,8 +173,9 @@ flp_status flp_output_file_write(const char *path, const void *bytes, size_t cou
         return write_output(path, bytes, count);
     if (file.kind == FLP_OUTPUT_STREAM)
         return write_stream(path, bytes, count);
-    status = flp_file_publish(AT_FDCWD, file.path, bytes, count);
-    /* The new file keeps the old one's mode, so that a private file stays private. */
+    /* The new file keeps the old one's mode, so that a private file stays private, also while it is written. */
+    const unsigned mode = file.kind == FLP_OUTPUT_REGULAR ? file.facts.st_mode & 0666 : 0644;
+    status = flp_file_publish_as(AT_FDCWD, file.path, mode | 0200, bytes, count);
     if (status == FLP_OK && file.kind == FLP_OUTPUT_REGULAR && chmod(file.path, file.facts.st_mode & 07777) != 0)
         status = flp_status_fail(FLP_IO_FAILED, "%s: cannot give it the mode that it had: %s", path, strerror(errno));
     return status;

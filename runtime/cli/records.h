@@ -12,8 +12,9 @@ typedef struct {
     int older_than_days; /* 0: any age */
 } flp_records_command;
 
-/* Opens the records that this machine knows and lists their files. Returns an exit code; the caller destroys *records, also after a failure. */
-int flp_records_open(const flp_records_command *command, flp_records **records, const flp_record_files **files);
+/* Opens the records that this machine knows and lists their files. The user's directory may be missing only where the command does not name it, or with `makes`,
+ * for a command that makes it. Returns an exit code; the caller destroys *records, also after a failure. */
+int flp_records_open(const flp_records_command *command, int makes, flp_records **records, const flp_record_files **files);
 
 /* Appends the records of path: a directory, an export or, as "-", an export on standard input. Returns an exit code. */
 int flp_records_read_named(const char *path, flp_record_files *files);

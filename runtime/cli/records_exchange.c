@@ -30,23 +30,6 @@ static int write_export(const flp_records_command *command, const flp_record_fil
     return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
 }
 
-int flp_records_export(const flp_records_command *command)
-{
-    const flp_record_files *files = NULL;
-    flp_record_files own = { 0 };
-    flp_records *records;
-    int code = flp_records_open(command, &records, &files);
-    if (code == FLP_EXIT_OK)
-        code = take_directory(files, flp_records_directory(records), &own);
-    if (code == FLP_EXIT_OK)
-        code = write_export(command, command->all ? files : &own);
-    if (code == FLP_EXIT_OK && !command->quiet && !command->all && !own.count && files->count)
-        flp_console_error("none is this user's: an empty export; --all takes the %zu of the system", files->count);
-    free(own.files);
-    flp_records_destroy(records);
-    return code;
-}
-
 /* Reports each file that is not a record; FLP_EXIT_BAD_INPUT if there is one. */
 static int refuse_faults(const flp_record_files *files)
 {
@@ -57,6 +40,25 @@ static int refuse_faults(const flp_record_files *files)
         flp_console_error("%s: %s", files->files[i].place, files->files[i].fault);
         code = FLP_EXIT_BAD_INPUT;
     }
+    return code;
+}
+
+int flp_records_export(const flp_records_command *command)
+{
+    const flp_record_files *files = NULL;
+    flp_record_files own = { 0 };
+    flp_records *records;
+    int code = flp_records_open(command, 0, &records, &files);
+    if (code == FLP_EXIT_OK)
+        code = take_directory(files, flp_records_directory(records), &own);
+    if (code == FLP_EXIT_OK)
+        code = write_export(command, command->all ? files : &own);
+    if (code == FLP_EXIT_OK)
+        code = refuse_faults(command->all ? files : &own); /* the others have been written */
+    if (code == FLP_EXIT_OK && !command->quiet && !command->all && !own.count && files->count)
+        flp_console_error("none is this user's: an empty export; --all takes the %zu of the system", files->count);
+    free(own.files);
+    flp_records_destroy(records);
     return code;
 }
 
@@ -111,7 +113,7 @@ int flp_records_import(const flp_records_command *command)
     const flp_record_files *known = NULL;
     flp_record_files files = { 0 }, own = { 0 };
     flp_records *records;
-    int code = flp_records_open(command, &records, &known);
+    int code = flp_records_open(command, 1, &records, &known);
     const char *directory = code == FLP_EXIT_OK ? flp_records_directory(records) : "";
     for (int i = 0; code == FLP_EXIT_OK && i < command->count; i++)
         code = flp_records_read_named(command->words[i], &files);
@@ -186,7 +188,7 @@ int flp_records_diff(const flp_records_command *command)
     for (int i = 0; code == FLP_EXIT_OK && i < command->count; i++)
         code = flp_records_read_named(command->words[i], &sides[i]);
     if (code == FLP_EXIT_OK && command->count == 1)
-        code = flp_records_open(command, &records, &known);
+        code = flp_records_open(command, 0, &records, &known);
     if (code == FLP_EXIT_OK)
         code = refuse_faults(&sides[0]);
     if (code == FLP_EXIT_OK)

@@ -1,4 +1,6 @@
 /* Reads the records of fusedlogp records, and packs a record as JSON. */
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +10,22 @@
 #include "cli/console.h"
 #include "cli/records.h"
 
-int flp_records_open(const flp_records_command *command, flp_records **records, const flp_record_files **files)
+/* Plans go on without a directory that cannot be listed; here it would be taken for an empty one. */
+static flp_status check_directory(const char *path, int may_be_missing)
+{
+    DIR *directory = path[0] ? opendir(path) : NULL;
+    if (directory == NULL && path[0] && !(errno == ENOENT && may_be_missing))
+        return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
+    if (directory != NULL)
+        closedir(directory);
+    return FLP_OK;
+}
+
+int flp_records_open(const flp_records_command *command, int makes, flp_records **records, const flp_record_files **files)
 {
     flp_status status = flp_records_create(&(flp_records_options){ .directory = command->directory }, records);
+    if (status == FLP_OK)
+        status = check_directory(flp_records_directory(*records), makes || command->directory == NULL);
     if (status == FLP_OK)
         status = flp_records_list(*records, files);
     return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);

@@ -1,5 +1,6 @@
 /* Checks that no two result files of fusedlogp score are the same file, and that none of them is an input. */
 #include "base/status.h"
+#include "cli/model_config.h"
 #include "cli/output_file.h"
 #include "cli/score.h"
 
@@ -34,6 +35,8 @@ flp_status flp_score_outputs_check(const flp_score_options *options, const flp_s
         for (int k = 0; k < INPUTS; k++)
             if (is_input(&files[i], read[k].tensor))
                 return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: %s is the file of --%s, %s", outputs[i].option, outputs[i].path, read[k].option, read[k].path);
+        if (options->model != NULL && files[i].kind != FLP_OUTPUT_NEW && flp_model_head_reads(options->model, &files[i].facts))
+            return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: %s is a file of --model, %s", outputs[i].option, outputs[i].path, options->model);
         for (int k = 0; k < i; k++)
             if (outputs[k].path != NULL && flp_output_file_is(&files[i], &files[k]))
                 return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: %s is the file of --%s, %s", outputs[i].option, outputs[i].path, outputs[k].option,

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include "base/status.h"
 #include "cli/console.h"
 #include "cli/result_file.h"
 #include "cli/score.h"
@@ -68,16 +70,22 @@ static void name_nan_rows(const flp_score_options *options, const flp_score_inpu
                       inputs->tokens, inputs->first + of->first_nan_row, why);
 }
 
+/* A failure to write a result says by which option it was requested. */
+static flp_status named(const char *result, flp_status status)
+{
+    return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "--%s", strcmp(result, "logp") == 0 ? "out" : result);
+}
+
 static flp_status write_result(const char *path, const flp_score_inputs *inputs, const flp_score_result *result, int count, const flp_result_column *columns)
 {
     flp_shard_facts facts = inputs->facts;
     if (path == NULL)
         return FLP_OK;
     if (facts.shard.count == 0)
-        return flp_result_file_publish(path, &inputs->shape, count, columns);
+        return named(columns[count - 1].name, flp_result_file_publish(path, &inputs->shape, count, columns));
     snprintf(facts.result, sizeof facts.result, "%s", columns[count - 1].name);
     snprintf(facts.numerics, sizeof facts.numerics, "%s", result->numerics);
-    return flp_shard_file_publish(path, &facts, count, columns);
+    return named(columns[count - 1].name, flp_shard_file_publish(path, &facts, count, columns));
 }
 
 static flp_status write_files(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)

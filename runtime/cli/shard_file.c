@@ -110,13 +110,34 @@ static int read_facts(json_t *about, flp_shard_facts *facts)
            read_word(about, "run", facts->run, sizeof facts->run);
 }
 
-/* Each column maps the file again, so that it can be closed as any tensor. */
-static flp_status open_column(const char *path, const char *name, const flp_shard_facts *facts, flp_tensor *column)
+/* The results that a shard may hold, with their dtypes; logp alone has the targets beside it. */
+static const struct {
+    const char *name;
+    flp_dtype dtype;
+} results[] = { { "logp", FLP_F32 }, { "lse", FLP_F32 }, { "entropy", FLP_F32 }, { "argmax", FLP_I32 } };
+
+/* FLP_NONE: no result has this name. */
+static flp_dtype dtype_of_result(const char *name)
+{
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
+        if (strcmp(results[i].name, name) == 0)
+            return results[i].dtype;
+    return FLP_NONE;
+}
+
+/* dtype: FLP_NONE for targets, which have 32 or 64 bits. Each column maps the file again, so that it can be closed as any tensor. */
+static flp_status open_column(const char *path, const char *name, flp_dtype dtype, const flp_shard_facts *facts, flp_tensor *column)
 {
     flp_status status = flp_tensor_file_open_named(path, name, column);
-    if (status == FLP_OK && (column->rank != 1 || column->shape[0] != rows_of(facts)))
+    if (status != FLP_OK)
+        return status;
+    flp_mapped_file_forget(&column->file);
+    if (column->rank != 1 || column->shape[0] != rows_of(facts))
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: '%s' has not the %" PRId64 " rows of its shard", path, name, rows_of(facts));
-    return status;
+    if (dtype != FLP_NONE ? column->dtype != dtype : column->dtype != FLP_I32 && column->dtype != FLP_I64)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: '%s' is %s, wanted %s", path, name, flp_dtype_name(column->dtype),
+                               dtype != FLP_NONE ? flp_dtype_name(dtype) : "i32 or i64");
+    return FLP_OK;
 }
 
 static flp_status read_header(const char *path, flp_shard_file *file, int *has_target)
@@ -140,10 +161,17 @@ flp_status flp_shard_file_open(const char *path, flp_shard_file *file)
     int has_target = 0;
     memset(file, 0, sizeof *file);
     flp_status status = read_header(path, file, &has_target);
-    if (status == FLP_OK && has_target)
-        status = open_column(path, "target", &file->facts, &file->column[file->columns++]);
+    if (status != FLP_OK)
+        return status;
+    const flp_dtype dtype = dtype_of_result(file->facts.result);
+    if (dtype == FLP_NONE)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: result: got '%s', wanted logp, lse, entropy or argmax", path, file->facts.result);
+    if (has_target != (strcmp(file->facts.result, "logp") == 0))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: a shard of %s, wanted it with%s targets", path, file->facts.result, has_target ? "out" : "");
+    if (has_target)
+        status = open_column(path, "target", FLP_NONE, &file->facts, &file->column[file->columns++]);
     if (status == FLP_OK)
-        status = open_column(path, file->facts.result, &file->facts, &file->column[file->columns++]);
+        status = open_column(path, file->facts.result, dtype, &file->facts, &file->column[file->columns++]);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "base/clock.h"
 #include "cli/tune.h"
+#include <argz.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/model_config.h"
 #include "cli/output_file.h"
 #include "core/calibration.h"
 #include "core/tune_run.h"
@@ -244,7 +246,7 @@ static void report(queue *q)
         if (status != FLP_OK)
             fail(q, flp_console_fail(status));
     }
-    if (q->command->json) {
+    if (q->command->json && (*q->code == FLP_EXIT_OK || json_array_size(q->results))) {
         int code = flp_console_print_json(json_pack("{s:O}", "results", q->results));
         if (code != FLP_EXIT_OK)
             fail(q, code);
@@ -305,7 +307,12 @@ static flp_status check_plot(const flp_tune_command *command)
 {
     flp_output_file file;
     flp_status status = command->plot ? flp_output_file_find(command->plot, &file) : FLP_OK;
-    return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "--plot");
+    if (status != FLP_OK)
+        return flp_status_prefix(status, "--plot");
+    for (const char *path = NULL; command->plot && file.kind != FLP_OUTPUT_NEW && (path = argz_next(command->models, command->models_bytes, path)) != NULL;)
+        if (flp_model_head_reads(path, &file.facts))
+            return flp_status_fail(FLP_BAD_ARGUMENT, "--plot: %s is a file of --model, %s", command->plot, path);
+    return FLP_OK;
 }
 
 static int report_nothing(const flp_tune_command *command)
@@ -323,6 +330,7 @@ int flp_tune_main(int argc, char **argv)
     flp_tune_command_parse(argc, argv, &command);
     pthread_mutex_init(&q.mutex, NULL);
     flp_status status = check_plot(&command);
+    const int is_misnamed = status == FLP_BAD_ARGUMENT;
     if (status == FLP_OK)
         status = flp_records_create(&(flp_records_options){ 0 }, &q.records);
     if (status == FLP_OK)
@@ -330,7 +338,7 @@ int flp_tune_main(int argc, char **argv)
     if (status == FLP_OK && code == FLP_EXIT_OK)
         status = share(&q);
     if (status != FLP_OK)
-        code = flp_console_fail(status);
+        code = is_misnamed ? (flp_console_fail(status), FLP_EXIT_USAGE) : flp_console_fail(status);
     else if (code == FLP_EXIT_OK && q.list.count)
         code = flp_tune_watch(q.slots, command.device_count, flp_records_directory(q.records), run, &q);
     else if (code == FLP_EXIT_OK)

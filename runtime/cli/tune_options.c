@@ -1,4 +1,5 @@
 /* The command line of fusedlogp tune. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,11 @@ static void read_bytes(struct argp_state *state, void *into, const flp_option *o
 {
     flp_tune_command *command = into;
     char *end;
+    errno = 0;
     long long value = strtoll(text, &end, 10);
     const char *units = "KMG", *unit = *end ? strchr(units, *end) : NULL;
     int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-    if (end == text || end[unit != NULL] || value < 1 || value > INT64_MAX >> shift)
+    if (end == text || end[unit != NULL] || value < 1 || value > INT64_MAX >> shift || errno != 0)
         argp_error(state, "--%s: got '%s', wanted a number of bytes, as 8G", option->name, text);
     command->memory_bytes = (int64_t)value << shift;
 }

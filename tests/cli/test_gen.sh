@@ -104,6 +104,9 @@ FUSEDLOGP_RECORDS_DIR=$work/tunings fusedlogp_gen --list $one >usual.txt 2>messa
 check_same "the usual kernels are those without tunings" one.txt usual.txt
 check_match "... which is said" '^  the kernels of the tunings of 1 record of this machine' messages
 
+for d in 0 -1 1e3 0x10 2147483648 99999999999 99999999999999999999 x; do
+    check_fails "a hidden size of $d" 2 "d = $d: wanted a whole number from 1 to 2147483647" fusedlogp_gen --list --arch sm_90a --dtype bf16 --d "$d"
+done
 check_fails "--problem and --d exclude each other" 2 "--problem says its dtype" fusedlogp_gen --list --d 64 --problem linear_logp:bf16:n1:d8:v9
 check_fails "--any-rows without a problem" 2 "--any-rows is for --problem" fusedlogp_gen --list --any-rows
 check_fails "--numerics without a problem" 2 "--numerics is for --problem and --model" fusedlogp_gen --list --numerics

@@ -96,7 +96,19 @@ echo '{"weight_map": ' >cut/model.safetensors.index.json
 check_refused "half an index" 4 "--model: cut/model.safetensors.index.json: not JSON" cut
 head -c 100 tied.safetensors >tied/model.safetensors
 check_refused "a truncated header" 4 "--model: tied/model.safetensors: truncated: the header has" tied
+model capped "{$sizes, \"final_logit_softcapping\": 1e-300, \"tie_word_embeddings\": true}" tied.safetensors
+check_refused "a softcap out of bounds" 4 "--model: capped/config.json: final_logit_softcapping: got 1e-300, wanted a number from 2^-126 to 2^126" capped
+check_fails "... to fusedlogp-gen, too" 4 "capped/config.json: final_logit_softcapping: got 1e-300" fusedlogp_gen --list --arch sm_90a --model capped --dtype bf16
 check "none of these wrote a result" "$(ls never.npy 2>/dev/null)"
+cp sharded/config.json config.txt
+cp sharded/model.safetensors.index.json index.txt
+for file in config.json model.safetensors.index.json; do
+    check_fails "a result over a model's $file" 2 "--out: sharded/$file is a file of --model, sharded" \
+        score --model sharded --hidden hidden-bf16.npy --target target-u16.npy --out sharded/$file
+    check_fails "a plot over a model's $file" 2 "--plot: sharded/$file is a file of --model, sharded" fusedlogp tune --model sharded --plot sharded/$file
+done
+check_same "... leaves it as it was" config.txt sharded/config.json
+check_same "... and the index" index.txt sharded/model.safetensors.index.json
 check_fails "a weight beside a model" 2 "--model: wanted without --weight" score --model sharded --weight weight-bf16.npy --hidden h.npy --target t.npy
 check_fails "a bias beside a model" 2 "--model: wanted without --bias" score --model sharded --bias bias-bf16.npy --hidden h.npy --target t.npy
 check_fails "logits beside a model" 2 "--logits: wanted without --model" score --model sharded --logits l.npy --target t.npy

@@ -159,6 +159,26 @@ check_same "... and the result is whole" wanted.npy closed.npy
 ln -s /dev/fd/1 descriptor.npy
 score --target descriptor.npy >&- 2>messages
 check_match "... so that no name stands for another input" "^fusedlogp: --target: descriptor.npy: a pipe, wanted a regular file" messages
+exec 8>held.csv
+echo before >&8
+score --out /dev/fd/8
+check_equal "a descriptor's name takes a result" 0 $?
+echo after >&8
+exec 8>&-
+{ echo before; cat wanted.csv; echo after; } >joined.csv
+check_same "... which is written to what is open there, between what others write" joined.csv held.csv
+touch private.csv
+chmod 600 private.csv
+score --out private.csv
+check_equal "a private file stays private" 600 "$(stat -c %a private.csv)"
+mkdir readonly
+chmod 500 readonly
+if [ -w readonly ]; then
+    skip "a folder in which no file can be made" "every folder can be written to by this user"
+else
+    check_fails "a folder in which no file can be made is refused before anything is computed" 1 \
+        "--out: readonly/x.csv: no file can be made in its folder: Permission denied" fusedlogp score --backend cpu $inputs --out readonly/x.csv
+fi
 score --out /dev/null >&-
 check_equal "/dev/null is not taken for a standard output that is closed" 0 $?
 finish

@@ -11,6 +11,10 @@ check_match "where there are none, none are listed" "^0 records; $work/mine\$" e
 check_equal "... and exported" 0 "$(records export | wc -c)"
 check_runs "... and all are sound" records lint
 check_fails "... and none shown" 1 "no record is known here" records show
+check_fails "a directory that is named must be there" 1 "typo: No such file or directory" records export --directory typo
+check_fails "... for every action" 1 "typo: No such file or directory" records lint --directory typo
+: >file
+check_fails "a directory that cannot be read is no empty one" 1 "file: Not a directory" env FUSEDLOGP_RECORDS_DIR="$work/file" "$build/fusedlogp" records list
 fusedlogp tune --untuned --json >none.json 2>messages
 check_equal "... and there is nothing to tune, which is no failure" 0 $?
 check_equal "... and JSON without results" '{"results":[]}' "$(tr -d ' \n' <none.json)"
@@ -55,6 +59,10 @@ records export >back.txt
 check_same "what is exported is what was imported" three.txt back.txt
 { record 65536; echo; record 1024; echo; record 4096; } >shuffled.txt
 records import --directory other --quiet - <shuffled.txt
+cp -R mine damaged
+echo no record >"damaged/$(ls damaged | head -n 1)"
+check_fails "an export that lacks a damaged record has not been whole" 4 "damaged" env "$build/fusedlogp" records export --directory damaged --out rest.txt
+check_equal "... but has the others" 2 "$(grep -c '^problem:' rest.txt)"
 records export --directory other --out again.txt
 check_same "... whatever the order in which they came" three.txt again.txt
 records import three.txt --dry-run >import.txt
@@ -93,6 +101,7 @@ records export >own.txt
 check_no_match "they are not exported" n8192 own.txt
 records export --all >all.txt
 check_equal "... but with --all" 4 "$(grep -c '^fusedlogp record' all.txt)"
+mkdir nobody
 records export --directory nobody 2>messages >own.txt
 check_match "an export without any of the user's says that the system has some" '^fusedlogp: none is this user.s: an empty export; --all takes the 1 of the' messages
 

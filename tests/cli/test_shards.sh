@@ -100,6 +100,20 @@ head -c -1 "$(part 1)" >cut
 check_refused "a truncated shard" "cut: truncated" $(part 0) cut
 tail -c +2 "$(part 1)" >cut
 check_refused "a damaged shard" "cut: " $(part 0) cut
+# A whole file whose columns or facts are not those of a shard: the words have equally many bytes, so that its offsets still hold.
+altered() { # PATTERN REPLACEMENT TEXT
+    LC_ALL=C sed "s/$1/$2/" "$(part 0)" >altered
+    check_refused "a shard with $2 for $1" "altered: $3" altered
+}
+altered '"logp":{"dtype":"F32"' '"logp":{"dtype":"I32"' "'logp' is i32, wanted f32"
+altered '"target":{"dtype":"I64"' '"target":{"dtype":"F64"' ""
+altered '"result":"logp"' '"result":"none"' "result: got 'none', wanted logp, lse, entropy or argmax"
+altered '"result":"logp"' '"result":"lse" ' "a shard of lse, wanted it without targets"
+altered '"target":{"dtype"' '"tarjet":{"dtype"' "a shard of logp, wanted it with targets"
+fusedlogp merge --quiet --out many.npy part.npy.shard-?-of-5
+(ulimit -n 12 && fusedlogp merge --quiet --out few.npy part.npy.shard-?-of-5) 2>messages
+check_equal "more shards than a process may have open files are merged" 0 $?
+check_same "... to the same result" many.npy few.npy
 check_fails "a shard that is not there" 1 "none: No such file" merge --out never.npy none
 check "none of these wrote a result" "$(ls never.npy 2>/dev/null)"
 ln "$(part 1)" linked.npy
