@@ -49,6 +49,9 @@ function select.vector_bytes(alignment, strides, least)
   end
 end
 
+-- The bytes below which the distance of a tensor map's rows lies.
+select.most_map_stride = 1 << 40
+
 -- Makes an operator's function `portable`. chosen(p, arch_name, capability): returns what select.of does.
 function select.portable(chosen)
   return function(p, capability)

@@ -117,6 +117,7 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
   end
+  if math.max(p.hidden_stride, p.weight_stride) * p.element_bytes >= select.most_map_stride then return nil, "TMA wants row strides below 2^40 bytes" end
   local turns = can_take_turns(p)
   local tile = linear_logp.tile_for(turns and (p.saved_exp and stored_turn_tiles or turn_tiles) or f32 and hopper_f32_tiles or linear_logp.hopper_tiles,
     turns and must_share(p) and math.min(p.n, 128) or p.n)

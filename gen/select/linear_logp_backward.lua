@@ -262,6 +262,8 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; grad_weight's are multiples of %d"):format(bytes or 1)
   end
+  local strides = { p.hidden_stride * p.element_bytes, p.weight_stride * p.element_bytes, p.grad_weight and p.grad_weight_stride * cxx.bytes[p.grad_weight] }
+  if math.max(table.unpack(strides)) >= select.most_map_stride then return nil, "TMA wants row strides below 2^40 bytes" end
   if p.grad_hidden and p.d * cxx.bytes.f32 % 16 ~= 0 then
     return nil, ("TMA wants row strides in multiples of 16 bytes; those of grad_hidden's fp32 sums are %d"):format(p.d * cxx.bytes.f32)
   end

@@ -246,7 +246,7 @@ static void report(queue *q)
         if (status != FLP_OK)
             fail(q, flp_console_fail(status));
     }
-    if (q->command->json && (*q->code == FLP_EXIT_OK || json_array_size(q->results))) {
+    if (q->command->json) {
         int code = flp_console_print_json(json_pack("{s:O}", "results", q->results));
         if (code != FLP_EXIT_OK)
             fail(q, code);

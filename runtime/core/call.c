@@ -1,6 +1,7 @@
 /* One call of any operator. */
 #include "core/call.h"
 
+#include <fenv.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -72,11 +73,17 @@ static flp_status run_on_gpu(const flp_operator_calls *calls, const flp_plan *pl
     return status == FLP_OK ? calls->launch(plan, work, &found->workspace) : status;
 }
 
+/* A caller's rounding mode, or its flushing of subnormal numbers, would change the bits of those rows that its own thread computes. */
 static flp_status run_on_cpu(const flp_operator_calls *calls, flp_plan *plan, const void *work)
 {
     int64_t bad_count = 0, bad_first = INT64_MAX;
-    flp_status status = calls->run_on_cpu(plan, work, &bad_count, &bad_first);
+    fenv_t callers;
+    flp_status status;
 
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    status = calls->run_on_cpu(plan, work, &bad_count, &bad_first);
+    fesetenv(&callers);
     flp_tally_add_bad_targets(plan, bad_count, bad_first);
     return status;
 }

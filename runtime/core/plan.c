@@ -184,7 +184,9 @@ static flp_status get_kernels_or_ptx(flp_plan *plan, const flp_kernel **kernels)
     if (status != FLP_NO_NVRTC || plan->context->flags & FLP_CONTEXT_REPLAY)
         return status;
     flp_status_keep_message(why);
-    flp_plan_kernels_text(plan, text);
+    status = flp_plan_kernels_text(plan, text);
+    if (status != FLP_OK)
+        return status;
     if (plan->tuned.by != FLP_TUNED_NOT && plan->tuned.tuning[0] && get_untuned_kernels(plan, text, kernels) == FLP_OK)
         return FLP_OK;
     if (flp_choose_ptx(plan->context, &wanted, &plan->device, why, &choice) == FLP_OK && get_kernels(plan, &choice.selection, kernels) == FLP_OK &&
@@ -195,7 +197,7 @@ static flp_status get_kernels_or_ptx(flp_plan *plan, const flp_kernel **kernels)
         return FLP_OK;
     }
     flp_status_restore_message(why);
-    return status;
+    return FLP_NO_NVRTC;
 }
 
 static flp_status set_up_gpu(flp_plan *plan)
@@ -246,16 +248,20 @@ static void write_hint(const flp_plan *plan, char *text)
         plan->op->hint(plan, text);
 }
 
-void flp_plan_kernels_text(const flp_plan *plan, char *text)
+flp_status flp_plan_kernels_text(const flp_plan *plan, char *text)
 {
     char hint[FLP_HINT_BYTES];
     size_t length;
+    flp_status status;
 
     *text = 0;
-    flp_problem_text_write(plan->op, flp_plan_problem(plan), text, FLP_PROBLEM_TEXT_BYTES);
+    status = flp_problem_text_write(plan->op, flp_plan_problem(plan), text, FLP_PROBLEM_TEXT_BYTES);
+    if (status != FLP_OK)
+        return status;
     length = strlen(text);
     write_hint(plan, hint);
     snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", hint);
+    return FLP_OK;
 }
 
 /* Applies the tuning that flp_tuned_find finds, if any. A tuning that cannot be applied is left out with a warning. */
@@ -282,10 +288,10 @@ static flp_status choose_path(flp_plan *plan, const char *tuning)
     const flp_operator *op = plan->op;
     char text[FLP_PLAN_KERNELS_BYTES];
     const flp_choice_wanted wanted = { text, "", flp_operator_backend(op, flp_plan_problem(plan)), op->stays_on_gpu };
-    flp_status status;
+    flp_status status = flp_plan_kernels_text(plan, text);
 
-    flp_plan_kernels_text(plan, text);
-    status = flp_choose_path(plan->context, &wanted, &plan->device, &plan->choice);
+    if (status == FLP_OK)
+        status = flp_choose_path(plan->context, &wanted, &plan->device, &plan->choice);
     if (status != FLP_OK)
         return status;
     if (!flp_plan_on_gpu(plan))
@@ -342,8 +348,9 @@ flp_status flp_plan_select(flp_context *context, const flp_operator *op, const v
     if (status == FLP_OK && flp_operator_backend(op, flp_plan_problem(plan)) != FLP_BACKEND_CPU) {
         const flp_wanted_kernels wanted = { with_hint, compute_capability, flp_backend_name(flp_operator_backend(op, flp_plan_problem(plan))), "" };
 
-        flp_plan_kernels_text(plan, with_hint);
-        status = flp_generator_select(flp_kernel_store_generator(context->store), &wanted, selection);
+        status = flp_plan_kernels_text(plan, with_hint);
+        if (status == FLP_OK)
+            status = flp_generator_select(flp_kernel_store_generator(context->store), &wanted, selection);
     }
     flp_plan_destroy(plan);
     return status;
@@ -370,10 +377,10 @@ flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, 
     if (!plan)
         return status;
     take_each(&selection, take, data);
-    if (status == FLP_OK) {
-        flp_plan_kernels_text(plan, with_hint);
+    if (status == FLP_OK)
+        status = flp_plan_kernels_text(plan, with_hint);
+    if (status == FLP_OK)
         status = flp_tuned_list(context, op, flp_plan_problem(plan), &wanted, &tunings);
-    }
     wanted.tuning = status == FLP_OK && tunings.data ? strtok_r(tunings.data, "\n", &rest) : NULL;
     for (; status == FLP_OK && wanted.tuning; wanted.tuning = strtok_r(NULL, "\n", &rest)) {
         status = flp_generator_select(flp_kernel_store_generator(context->store), &wanted, &tuned);
@@ -393,7 +400,7 @@ flp_status flp_plan_identify(flp_context *context, const flp_operator *op, const
     flp_status status = begin(context, op, problem, &plan, text);
 
     if (status == FLP_OK)
-        flp_plan_kernels_text(plan, with_hint);
+        status = flp_plan_kernels_text(plan, with_hint);
     if (status == FLP_OK)
         status = flp_tuned_identify(context, &kernels, identity);
     if (status == FLP_OK)
@@ -409,7 +416,7 @@ flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, c
     flp_status status = begin(context, op, problem, &plan, plain);
 
     if (status == FLP_OK)
-        flp_plan_kernels_text(plan, text);
+        status = flp_plan_kernels_text(plan, text);
     flp_plan_destroy(plan);
     return status;
 }

@@ -102,9 +102,10 @@ flp_status flp_create_plan_tuned(flp_context *context, const flp_operator *op, c
 /* Adds to the plan's description why it is not tuned. Only before a caller has the plan. */
 void flp_plan_say_untuned(flp_plan *plan, const char *why);
 
-/* Writes what the generator is asked for a plan: the problem's canonical string and the operator's hint. text [FLP_PLAN_KERNELS_BYTES] */
+/* Writes what the generator is asked for a plan: the problem's canonical string and the operator's hint. text [FLP_PLAN_KERNELS_BYTES]: "" after a failure.
+ * FLP_OUT_OF_MEMORY. */
 enum { FLP_PLAN_KERNELS_BYTES = FLP_PROBLEM_TEXT_BYTES + FLP_HINT_BYTES };
-void flp_plan_kernels_text(const flp_plan *plan, char *text);
+flp_status flp_plan_kernels_text(const flp_plan *plan, char *text);
 /* As flp_plan_kernels_text, for a problem; no GPU is needed. FLP_BAD_ARGUMENT: the problem is not acceptable. */
 flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, const void *problem, char *text);
 

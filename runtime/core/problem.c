@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/int64.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "core/operator.h"
@@ -108,7 +109,8 @@ static flp_status fill_stride(const flp_field *field, char *normal)
         return FLP_OK;
     if (stride < columns)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted 0 or at least the row's %" PRId64 " elements", field->name, stride, columns);
-    if (__builtin_mul_overflow(stride, rows, &bytes) || __builtin_mul_overflow(bytes, flp_dtype_bytes(dtype), &bytes))
+    /* Of no rows, a stride is that of one: workspaces have some, too. */
+    if (__builtin_mul_overflow(stride, flp_int64_larger(rows, 1), &bytes) || __builtin_mul_overflow(bytes, flp_dtype_bytes(dtype), &bytes))
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted %" PRId64 " rows of that size to stay below 2^63 bytes", field->name, stride,
                                rows);
     *(int64_t *)(void *)(normal + field->at) = stride;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/int64.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "core/plan.h"
@@ -100,7 +101,7 @@ int64_t flp_tune_arrays_bytes(const flp_tune_arrays *arrays)
     int64_t bytes = 0;
 
     for (int i = 0; i < arrays->count; i++)
-        bytes += (int64_t)all_bytes(&arrays->array[i]);
+        bytes = flp_int64_add(bytes, (int64_t)all_bytes(&arrays->array[i]));
     return bytes;
 }
 

@@ -27,7 +27,8 @@ struct flp_tune_target {
     flp_context *context;
     const flp_operator_calls *calls;
     flp_tune_target_options options;
-    flp_problem_storage problem; /* normal */
+    flp_problem_storage problem;          /* normal */
+    char kernels[FLP_PLAN_KERNELS_BYTES]; /* what the generator is asked for */
     flp_record_identity identity;
     flp_device device;
     const flp_driver *driver;
@@ -159,24 +160,25 @@ static flp_status read_candidates(flp_tune_target *target, const char *lines)
     return status;
 }
 
-/* What the generator is asked for. text [FLP_PLAN_KERNELS_BYTES] */
-static flp_wanted_kernels wanted_of(const flp_tune_target *target, const char *tuning, char *text)
+/* What the generator is asked for. */
+static flp_wanted_kernels wanted_of(const flp_tune_target *target, const char *tuning)
 {
     const flp_plan *plan = target->plans[0];
 
-    flp_plan_kernels_text(plan, text);
-    return (flp_wanted_kernels){ text, plan->device.facts.compute_capability, flp_backend_name(plan->choice.path), tuning };
+    return (flp_wanted_kernels){ target->kernels, plan->device.facts.compute_capability, flp_backend_name(plan->choice.path), tuning };
 }
 
 static flp_status find_candidates(flp_tune_target *target)
 {
-    char text[FLP_PLAN_KERNELS_BYTES], calibration[FLP_RECORD_TUNING_BYTES];
+    char calibration[FLP_RECORD_TUNING_BYTES];
     flp_model_facts model;
-    const flp_wanted_kernels wanted = wanted_of(target, target->options.base, text);
+    const flp_wanted_kernels wanted = wanted_of(target, target->options.base);
     flp_generator *generator = flp_kernel_store_generator(target->context->store);
     char *lines = NULL;
-    flp_status status;
+    flp_status status = flp_plan_kernels_text(target->plans[0], target->kernels);
 
+    if (status != FLP_OK)
+        return status;
     flp_calibration_facts(target->context, &target->device, &model, calibration);
     status = flp_tuned_identify(target->context, &wanted, &target->identity);
     if (status == FLP_OK)
@@ -208,8 +210,7 @@ const flp_record_identity *flp_tune_target_identity(const flp_tune_target *targe
 
 flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate, flp_record_identity *identity)
 {
-    char text[FLP_PLAN_KERNELS_BYTES];
-    const flp_wanted_kernels wanted = wanted_of(target, target->candidates[candidate].tuning, text);
+    const flp_wanted_kernels wanted = wanted_of(target, target->candidates[candidate].tuning);
 
     *identity = target->identity;
     return flp_tuned_identify(target->context, &wanted, identity);
@@ -218,8 +219,7 @@ flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate
 flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *records, const flp_environment *environment, flp_record *record,
                                   flp_record_match *match)
 {
-    char text[FLP_PLAN_KERNELS_BYTES];
-    const flp_wanted_kernels wanted = wanted_of(target, "", text);
+    const flp_wanted_kernels wanted = wanted_of(target, "");
     const flp_tuned_query query = { target->identity.problem, &wanted, environment, target->options.base };
 
     return flp_tuned_record(target->context, records, &query, record, match);
@@ -227,8 +227,7 @@ flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *re
 
 flp_status flp_tune_target_publish(const flp_tune_target *target, flp_records *records, const flp_record *record)
 {
-    char text[FLP_PLAN_KERNELS_BYTES];
-    const flp_wanted_kernels wanted = wanted_of(target, "", text);
+    const flp_wanted_kernels wanted = wanted_of(target, "");
 
     return flp_tuned_publish(target->context, records, &wanted, record);
 }
@@ -240,10 +239,7 @@ const char *flp_tune_target_problem(const flp_tune_target *target)
 
 void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines)
 {
-    char text[FLP_PLAN_KERNELS_BYTES];
-
-    flp_plan_kernels_text(target->plans[0], text);
-    flp_text_append(lines, "%" PRId64 " %s %s %s\n", (int64_t)(seconds * 1e12), flp_backend_name(target->plans[0]->choice.path), text,
+    flp_text_append(lines, "%" PRId64 " %s %s %s\n", (int64_t)(seconds * 1e12), flp_backend_name(target->plans[0]->choice.path), target->kernels,
                     target->candidates[candidate].tuning);
 }
 
@@ -531,7 +527,7 @@ static flp_status make_memory(flp_tune_target *target)
     int64_t bytes;
     flp_status status;
 
-    target->workspace_bytes = target->plans[0]->workspace_bytes * (target->options.alone ? MORE_SPLITS : 1);
+    target->workspace_bytes = flp_int64_smaller(target->plans[0]->workspace_bytes, INT64_MAX / MORE_SPLITS) * (target->options.alone ? MORE_SPLITS : 1);
     target->arrays = (flp_tune_arrays){ .calls = target->calls,
                                         .problem = &target->problem,
                                         .checked_bytes = target->options.checked_bytes,
@@ -542,7 +538,7 @@ static flp_status make_memory(flp_tune_target *target)
     if (status != FLP_OK)
         return status;
     target->most_workspace_bytes = most_workspace(target);
-    bytes = flp_tune_arrays_bytes(&target->arrays) + target->workspace_bytes;
+    bytes = flp_int64_add(flp_tune_arrays_bytes(&target->arrays), target->workspace_bytes);
     if (target->options.memory_bytes > 0 && bytes > target->options.memory_bytes)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "%s takes %" PRId64 " bytes of device memory, wanted at most %" PRId64, target->identity.problem, bytes,
                                target->options.memory_bytes);

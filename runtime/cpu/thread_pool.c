@@ -5,6 +5,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include <fenv.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -20,7 +21,8 @@ typedef struct {
 
 struct flp_thread_pool {
     int threads;
-    int started;          /* workers that were started; written while `turn` is held */
+    int started;          /* workers that were started; written while `turn` is held, as is the next */
+    int has_warned;       /* 1: it has been said that one could not be started */
     pid_t process;        /* the process that created the pool: a forked child has no workers */
     pthread_mutex_t turn; /* held by the caller of flp_thread_pool_run for the whole run */
     pthread_mutex_t lock; /* guards the fields below, except next */
@@ -83,6 +85,7 @@ static void *worker_main(void *argument)
     worker *self = argument;
     flp_thread_pool *pool = self->pool;
     uint64_t seen = 0;
+    fesetenv(FE_DFL_ENV); /* not that of the thread whose call started this one */
     flp_mutex_lock(&pool->lock);
     for (;;) {
         while (!pool->stopping && pool->generation == seen)
@@ -114,7 +117,9 @@ static void start_workers(flp_thread_pool *pool, int wanted)
         next->thread = pool->started + 1;
         int error = flp_thread_start(&next->handle, NULL, worker_main, next);
         if (error != 0) {
-            flp_log_warning("thread %d of %d did not start: %s", next->thread, pool->threads, strerror(error));
+            if (!pool->has_warned)
+                flp_log_warning("thread %d of %d did not start: %s", next->thread, pool->threads, strerror(error));
+            pool->has_warned = 1;
             break;
         }
         pool->started++;

@@ -78,9 +78,15 @@ flp_status flp_nvrtc_version(int *major, int *minor)
     return status;
 }
 
+/* An NVRTC that cannot load its libnvrtc-builtins compiles nothing, so it is as good as none. */
+static flp_status status_of(nvrtcResult result)
+{
+    return result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE ? FLP_NO_NVRTC : FLP_COMPILE_FAILED;
+}
+
 static flp_status failed(const nvrtc_table *table, nvrtcResult result, const char *what)
 {
-    return flp_status_fail(result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED, "%s: %s", what, table->error_string(result));
+    return flp_status_fail(status_of(result), "%s: %s", what, table->error_string(result));
 }
 
 /* Fetches the program's log, cubin or PTX into malloc'ed *bytes. The sizes of PTX and log include their 0 byte; a 0 byte is added after the cubin too. */
@@ -102,7 +108,7 @@ static flp_status fetch(const nvrtc_table *table, nvrtcProgram program, nvrtcRes
 /* Reports a failed compilation: the message has the options and the first lines of the log. The caller gets the whole log in its output. */
 static flp_status rejected(const nvrtc_table *table, nvrtcResult result, const char *name, int option_count, const char *const *options, const char *log)
 {
-    flp_status status = result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED;
+    const flp_status status = status_of(result);
     flp_text list = { 0 };
     const char *end = log ? log : "";
 

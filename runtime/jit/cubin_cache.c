@@ -115,9 +115,12 @@ static void make_name(const flp_text *key_text, char name[FLP_CUBIN_CACHE_NAME_B
     snprintf(name, FLP_CUBIN_CACHE_NAME_BYTES, "%.2s/%s.flpk", digest, digest);
 }
 
+/* A time in the future, of a clock that was ahead, is put right as well. */
 static void refresh(int file, const struct stat *facts)
 {
-    if (time(NULL) - facts->st_mtim.tv_sec > REFRESH_SECONDS)
+    const time_t age = time(NULL) - facts->st_mtim.tv_sec;
+
+    if (age > REFRESH_SECONDS || age < -REFRESH_SECONDS)
         futimens(file, NULL);
 }
 
@@ -242,11 +245,12 @@ static flp_status store_in(int directory, unsigned mode, const flp_cubin_key *ke
     if (status == FLP_OK)
         status = flp_cubin_cache_directory_open_inside(directory, subdirectory_name, mode, &subdirectory);
     if (status == FLP_OK) {
-        status = flp_file_publish_as(subdirectory, name + 3, flp_cubin_cache_state_file_mode(mode), file.data, file.length);
+        /* The build comes first: one without kernels does no harm, but a kernel whose build is not listed is not found without an NVRTC. */
+        status = flp_cubin_cache_builds_add(directory, flp_cubin_cache_state_file_mode(mode), key->nvrtc_build);
+        if (status == FLP_OK)
+            status = flp_file_publish_as(subdirectory, name + 3, flp_cubin_cache_state_file_mode(mode), file.data, file.length);
         close(subdirectory);
     }
-    if (status == FLP_OK)
-        status = flp_cubin_cache_builds_add(directory, flp_cubin_cache_state_file_mode(mode), key->nvrtc_build);
     flp_text_free(&file);
     return status;
 }

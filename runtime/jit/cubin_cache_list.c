@@ -55,7 +55,9 @@ static void refuse(flp_cubin_cache_list *list, const struct stat *facts)
 
 static void sweep_leftover(int directory, const char *name, const struct stat *facts)
 {
-    if (time(NULL) - facts->st_mtim.tv_sec < LEFTOVER_SECONDS)
+    const time_t age = time(NULL) - facts->st_mtim.tv_sec;
+
+    if (age < LEFTOVER_SECONDS && age > -LEFTOVER_SECONDS) /* in a more distant future it was left by a clock that was ahead */
         return;
     if (strstr(name, FLP_FILE_PRIVATE_MARK))
         unlinkat(directory, name, 0);
@@ -126,11 +128,22 @@ void flp_cubin_cache_list_read(int directory, int sweep, flp_cubin_cache_list *l
         qsort(list->items, list->count, sizeof(list->items[0]), by_name);
 }
 
+/* When files were used that have a time in the future, of a clock that was ahead, is not known: they count as the oldest. Else they would outlive all others. */
+static void forget_future(flp_cubin_cache_list *list)
+{
+    const time_t now = time(NULL);
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].used.tv_sec > now + LEFTOVER_SECONDS)
+            list->items[i].used = (struct timespec){ 0 };
+}
+
 void flp_cubin_cache_list_trim(int directory, int64_t limit)
 {
     flp_cubin_cache_list list;
 
     flp_cubin_cache_list_read(directory, 1, &list);
+    forget_future(&list);
     if (list.bytes > limit)
         qsort(list.items, list.count, sizeof(list.items[0]), by_use);
     for (size_t i = 0; i < list.count && list.bytes > limit; i++) {

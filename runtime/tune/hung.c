@@ -19,6 +19,7 @@ flp_status flp_hung_note(const char *directory, const flp_record_identity *ident
     flp_status status = directory[0] ? flp_file_make_directories(directory, 0755) : flp_status_fail(FLP_IO_FAILED, "records directory: none is configured");
 
     flp_text_append(&path, "%s/hung", directory);
+    flp_text_append(&line, "\n"); /* ends a previous line that was cut short by a full disk */
     append_line(&line, identity, tuning);
     if (status == FLP_OK)
         status = path.failed || line.failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "hung candidates: no memory")

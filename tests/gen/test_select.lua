@@ -151,6 +151,17 @@ local alignments = {
   { "f32",  ":d2048:v50257:align4", 4 },
 }
 
+-- A tensor map's rows lie less than 2^40 bytes apart.
+function TestSelect.test_rows_too_far_apart_take_the_portable_path()
+  for _, problem in ipairs { "linear_logp:bf16:n8:d128:v1000:hs%d", "linear_logp:bf16:n8:d128:v1000:ws%d",
+                             "linear_logp_backward:bf16:n8:d128:v1000:ws%d:gh_bf16", "linear_logp_backward:bf16:n8:d128:v1000:gh_bf16:gw_bf16:gws%d" } do
+    local function found_with(stride) return assert(fusedlogp.select(problem:format(stride), 90, "auto")) end
+    luaunit.assertEquals(found_with((1 << 39) - 8).path, "sm_90a", problem)
+    local found = found_with(1 << 39)
+    luaunit.assertEquals({ found.path, found.reason }, { "portable", "not sm_90a: TMA wants row strides below 2^40 bytes" }, problem)
+  end
+end
+
 function TestSelect.test_alignment_decides_path_and_copies()
   for _, case in ipairs(alignments) do
     local found, tile = selected(("linear_logp:%s:n1000%s"):format(case[1], case[2]), 90)

@@ -28,6 +28,26 @@ static void the_least_recently_used_go_first(void **state)
                 fake_cache_numbered_path(4, NULL)[0]);
 }
 
+/* What was used by a clock that was ahead does not outlive what is new, and is put right by a hit. */
+static void times_in_the_future_are_the_oldest(void **state)
+{
+    char source[16];
+    flp_cubin_key numbered = fake_cache_numbered_key(source, 1);
+    struct stat facts;
+    int64_t bytes;
+
+    (void)state;
+    fake_cache_store_numbered(0, -100000);
+    fake_cache_store_numbered(1, -90000);
+    fake_cache_numbered_path(0, &bytes);
+    assert_true(fake_cache_has(&numbered));
+    assert_int_equal(0, stat(fake_cache_numbered_path(1, NULL), &facts));
+    assert_true(labs((long)(time(NULL) - facts.st_mtim.tv_sec)) < 60);
+    fake_cache_open(fake_cache.user, "", 2 * bytes);
+    fake_cache_store_numbered(2, 0);
+    assert_true(!fake_cache_numbered_path(0, NULL)[0] && fake_cache_numbered_path(1, NULL)[0] && fake_cache_numbered_path(2, NULL)[0]);
+}
+
 static void files_of_one_age_go_in_name_order(void **state)
 {
     char first[256];
@@ -227,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CACHE_TEST(the_least_recently_used_go_first),
+        CACHE_TEST(times_in_the_future_are_the_oldest),
         CACHE_TEST(files_of_one_age_go_in_name_order),
         CACHE_TEST(a_hit_makes_an_old_file_young),
         CACHE_TEST(what_killed_processes_left_is_removed_when_old),

@@ -1,5 +1,6 @@
 /* What a memory budget is spent on: chunks of the vocabulary, the saved exponentials, chunks of rows; and that it is never exceeded. */
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "operators/linear/linear_budget.h"
 
 #include <stdio.h>
@@ -592,9 +593,23 @@ static void spend_on(flp_linear_logp_backward_problem problem)
         }
 }
 
+/* With more, the rows of the vocabulary's blocks, which the kernels count in int one behind the other, would be too many: there are none then. */
+static void blocks_have_rows_that_an_int_counts(void **state)
+{
+    const flp_linear_logp_backward_problem few = linear_work_normal(linear_work_sized(1000000, 256, 1 << 24, FLP_BF16));
+    const flp_linear_logp_backward_problem many = linear_work_normal(linear_work_sized(1200000, 256, 1 << 24, FLP_BF16));
+    const flp_linear_work counted = linear_work_with_losses(&few), work = linear_work_with_losses(&many);
+    const int64_t columns = counted.chunks.lent_columns;
+
+    (void)state;
+    assert_true(columns > 0 && flp_int64_divide_up(1 << 24, columns) * 1000192 <= INT32_MAX);
+    assert_true(flp_int64_divide_up(1 << 24, columns) * 1200128 > INT32_MAX);
+    assert_int_equal(0, work.chunks.lent_columns);
+}
+
 static void the_largest_sizes_are_accepted(void **state)
 {
-    static const int64_t rows[] = { 1, 1 << 25, FLP_PROBLEM_ROWS_MAX }, sizes[] = { 300, 1 << 16, INT32_MAX - 7, INT32_MAX };
+    static const int64_t rows[] = { 1, 1 << 25, FLP_PROBLEM_ROWS_MAX }, sizes[] = { 300, 1 << 16, INT32_MAX - 511, INT32_MAX };
     static const flp_dtype dtypes[] = { FLP_NONE, FLP_BF16, FLP_F32 };
     flp_linear_logp_backward_problem frozen = linear_work_normal(linear_work_sized(1 << 25, INT32_MAX - 7, 300, FLP_NONE));
     int tried = 0;
@@ -652,6 +667,7 @@ int main(void)
         cmocka_unit_test(blocks_of_saved_exponentials_are_wide_where_hidden_is_short),
         cmocka_unit_test(few_rows_take_the_default_chunks),
         cmocka_unit_test(more_memory_is_never_spent_worse),
+        cmocka_unit_test(blocks_have_rows_that_an_int_counts),
         cmocka_unit_test(the_largest_sizes_are_accepted),
     };
 

@@ -340,6 +340,17 @@ static void want_of_memory_is_not_a_rejection(void **state)
     flp_nvrtc_output_free(&output);
 }
 
+/* Its libnvrtc-builtins cannot be loaded, so that it compiles nothing. */
+static void an_nvrtc_without_its_builtins_is_none(void **state)
+{
+    flp_nvrtc_output output;
+
+    (void)state;
+    fake_nvrtc.result = 7;
+    assert_fails(FLP_NO_NVRTC, flp_nvrtc_compile("f", "f.cu", "sm_80", no_options, &output), "NVRTC 13.0: NVRTC_ERROR");
+    flp_nvrtc_output_free(&output);
+}
+
 static void *compile_one(void *argument)
 {
     flp_nvrtc_output output;
@@ -463,6 +474,7 @@ int main(void)
         FAKED(an_older_nvrtc_is_not_asked_for_what_it_does_not_know),
         FAKED(an_architecture_newer_than_nvrtc_is_told),
         FAKED(a_rejected_source_is_told_with_options_and_log),
+        FAKED(an_nvrtc_without_its_builtins_is_none),
         FAKED(want_of_memory_is_not_a_rejection),
         FAKED(threads_compile_side_by_side),
         FAKED(the_running_program_has_a_kind_and_a_text_file_none),

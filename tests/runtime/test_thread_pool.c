@@ -1,5 +1,6 @@
 /* The pool: every index once, thread numbers that are not shared, callers that take turns, a forked child. */
 #include "cpu/thread_pool.h"
+#include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,6 +92,32 @@ static void tasks_run_side_by_side(void **state)
     flp_thread_pool_run(pool, 2, meet, &m);
     flp_thread_pool_destroy(pool);
     pthread_barrier_destroy(&m.both);
+}
+
+static void note_rounding(void *data, int64_t index, int thread)
+{
+    (void)thread;
+    ((int *)data)[index] = fegetround();
+    usleep(1000); /* so that each thread has a part */
+}
+
+/* A thread that starts has its creator's rounding mode, and keeps it. */
+static void workers_round_to_nearest(void **state)
+{
+    (void)state;
+    flp_thread_pool *pool;
+    int modes[64], callers, others = 0;
+    assert_int_equal(flp_thread_pool_create(2, &pool), FLP_OK);
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    callers = fegetround();
+    flp_thread_pool_run(pool, 64, note_rounding, modes);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    flp_thread_pool_destroy(pool);
+    for (int i = 0; i < 64; i++) {
+        assert_true(modes[i] == callers || modes[i] == FE_TONEAREST);
+        others += modes[i] == FE_TONEAREST;
+    }
+    assert_true(others > 0);
 }
 
 static void *call_many_times(void *pool)
@@ -222,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_index_runs_once),           cmocka_unit_test(many_short_runs_end),
+        cmocka_unit_test(workers_round_to_nearest),
         cmocka_unit_test(tasks_run_side_by_side),         cmocka_unit_test(callers_take_turns),
         cmocka_unit_test(a_forked_child_works_alone),     cmocka_unit_test(a_child_forked_during_a_run_works_alone),
         cmocka_unit_test(zero_means_the_available_cores), cmocka_unit_test(a_bad_number_of_threads_is_refused),

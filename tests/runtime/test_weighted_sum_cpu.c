@@ -4,6 +4,8 @@
 #include "assertions.h"
 #include "weighted_sum_cases.h"
 
+#include <fenv.h>
+
 enum { COLUMN_LANES = 16, TILES = 64, TILE_ROWS = 64, LEAST_DEPTH = 6 };
 
 /* A product and an addition for each sixteenth column, four halvings, and the product's own rounding. */
@@ -143,6 +145,31 @@ static void a_row_keeps_its_bits_wherever_it_stands(void **state)
     }
 }
 
+/* The caller's mode neither enters the sums, on whichever thread these are computed, nor is lost. */
+static void the_callers_rounding_mode_stays_its_own(void **state)
+{
+    enum { ROWS = 4096, COLUMNS = 33 };
+    static float x[ROWS * COLUMNS], w[COLUMNS], y[2][ROWS];
+    const flp_weighted_sum_problem problem = { .dtype = FLP_F32, .rows = ROWS, .columns = COLUMNS };
+    int mode;
+
+    (void)state;
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        x[i] = 1.0f / (float)(i % 1009 + 3);
+    for (int i = 0; i < COLUMNS; i++)
+        w[i] = 1.0f / (float)(i + 7);
+    for (int i = 0; i < 2; i++) {
+        const flp_weighted_sum_args args = { .rows = ROWS, .x = x, .w = w, .y = y[i] };
+
+        assert_int_equal(0, fesetround(i ? FE_UPWARD : FE_TONEAREST));
+        mode = fegetround();
+        assert_succeeds(flp_weighted_sum(cpu_context, &problem, &args));
+        assert_int_equal(mode, fegetround());
+    }
+    assert_int_equal(0, fesetround(FE_TONEAREST));
+    assert_memory_equal(y[0], y[1], sizeof(y[0]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +177,7 @@ int main(void)
         cmocka_unit_test(every_case_agrees_with_fp64_by_dispatch),
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(a_row_keeps_its_bits_wherever_it_stands),
+        cmocka_unit_test(the_callers_rounding_mode_stays_its_own),
     };
 
     return cmocka_run_group_tests(tests, cpu_context_start, cpu_context_stop);

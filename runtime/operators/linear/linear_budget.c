@@ -442,7 +442,16 @@ static int is_worth_lending(const flp_linear_work *work, const flp_backward_chun
     return lent->saved_columns * WORTH_LENT_PARTS > own->saved_columns * WORTH_OWN_PARTS;
 }
 
-/* The widths of the default chunks do not depend on the number of rows, so that a row of grad_hidden has the same bits in every batch. */
+/* 1: blocks can be computed again for as many rows as the problem has: kernels count the rows of all of the vocabulary's blocks, one behind the other, in int. */
+static int can_count_rows(const flp_linear_work *work, const flp_backward_chunks *lent)
+{
+    const int64_t blocks = flp_int64_divide_up(work->forward->vocab, flp_int64_larger(lent->lent_columns, 1));
+
+    return flp_int64_round_up(work->forward->rows, FLP_BACKWARD_ROW_BLOCK) <= INT32_MAX / flp_int64_larger(blocks, 1);
+}
+
+/* The widths of the default chunks do not depend on the number of rows, so that a row of grad_hidden has the same bits in every batch; but for those rows that
+ * are too many for blocks. */
 static flp_backward_chunks default_widths(const flp_linear_work *work)
 {
     const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
@@ -458,7 +467,7 @@ static flp_backward_chunks default_widths(const flp_linear_work *work)
     if (work->forward->hidden < LEAST_LENT_HIDDEN)
         return own_chunks;
     lent = lend(work, (tiles){ 0, own, 0 }, &room);
-    if (!is_worth_lending(work, &lent, &own_chunks))
+    if (!is_worth_lending(work, &lent, &own_chunks) || !can_count_rows(work, &lent))
         return own_chunks;
     lent.spare_columns = has_spare(work) ? SPARE_BLOCKS * SPARE_LENT_COLUMNS : 0;
     return with_rest(work, &lent, most);

@@ -85,7 +85,7 @@ static flp_status check_gradients(flp_linear_cross_entropy_problem *normal)
     return status == FLP_OK ? flp_linear_logp_problem_check(&backward->forward) : status;
 }
 
-/* Does not check memory_budget, because the least one that is possible depends on the token loss, too (plan_work). Fills the loss' name up with zeros. */
+/* The least memory_budget that is possible depends on the token loss, too (plan_work). Fills the loss' name up with zeros. */
 static flp_status check_problem(void *filled)
 {
     flp_linear_cross_entropy_problem *normal = filled;
@@ -93,6 +93,8 @@ static flp_status check_problem(void *filled)
     const size_t length = strnlen(name, FLP_TOKEN_LOSS_NAME_BYTES);
     flp_status status = check_gradients(normal);
 
+    if (status == FLP_OK)
+        status = flp_problem_check_range("memory_budget", normal->backward.memory_budget, 0, INT64_MAX);
     if (status != FLP_OK)
         return status;
     if (length == FLP_TOKEN_LOSS_NAME_BYTES || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length ||

@@ -77,7 +77,7 @@ flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const 
 {
     const flp_manifest *manifest = &plan->kernels[role]->manifest;
     const int64_t row_groups = flp_int64_larger(1, flp_int64_divide_up(launch->rows, (int64_t)manifest->block_rows * manifest->cluster));
-    const int64_t multiprocessors = plan->device.facts.multiprocessors - launch->multiprocessors_left;
+    const int64_t all = plan->device.facts.multiprocessors, multiprocessors = all - flp_int64_smaller(launch->multiprocessors_left, all);
 
     return (flp_tile_shape){
         .row_groups = row_groups,

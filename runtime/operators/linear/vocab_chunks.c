@@ -59,7 +59,9 @@ static int has_room(const flp_linear_logp_backward_problem *normal, int64_t firs
 {
     const int64_t end = first + columns, all = normal->forward.vocab * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight);
 
-    return end <= normal->forward.vocab && borrowed_at(normal, end) + rows * columns * flp_dtype_bytes(normal->forward.dtype) <= all;
+    if (end > normal->forward.vocab || borrowed_at(normal, end) > all)
+        return 0;
+    return rows * columns * flp_dtype_bytes(normal->forward.dtype) <= all - borrowed_at(normal, end);
 }
 
 /* 1: the backward may use grad_weight as scratch until it is written, vocabulary entry by vocabulary entry: nothing in it or between its rows is kept. */

@@ -66,7 +66,7 @@ static flp_status launch_grad_w(const flp_weighted_sum_backward_plan *plan, cons
         .grad_w = args->grad_w,
         .tiles = tiles.tiles,
         .columns = columns,
-        .partial_stride = tiles.vectors * plan->tile->manifest.block_inner,
+        .partial_stride = tiles.tiles > 1 ? tiles.vectors * plan->tile->manifest.block_inner : 0,
         .accumulate = problem->accumulate,
     };
     void *tile_parameters[] = { &tile }, *combine_parameters[] = { &combine };
@@ -97,11 +97,18 @@ static flp_status launch_grad_x(const flp_weighted_sum_backward_plan *plan, cons
     };
     void *parameters[] = { &outer };
 
-    if (shape.blocks > INT32_MAX)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", which takes %" PRId64 " blocks for grad_x, wanted fewer than 2^31", args->rows,
-                               shape.blocks);
     flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_GRAD_X);
     return flp_call_launch(plan->outer, (unsigned)shape.blocks, args->stream, parameters);
+}
+
+/* Before anything is launched. */
+static flp_status check_blocks(const flp_weighted_sum_backward_plan *plan, int64_t rows)
+{
+    const int64_t blocks = plan->outer && rows > 0 ? flp_weighted_sum_backward_plan_outer(plan, rows).blocks : 0;
+
+    if (blocks > INT32_MAX)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", which takes %" PRId64 " blocks for grad_x, wanted fewer than 2^31", rows, blocks);
+    return FLP_OK;
 }
 
 /* grad_w comes first, because grad_x may be written over x. A call without rows writes grad_w, too. */
@@ -109,7 +116,10 @@ static flp_status launch(const flp_plan *common, const void *given, const flp_wo
 {
     const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);
     const flp_weighted_sum_backward_args *args = given;
-    flp_status status = plan->tile ? launch_grad_w(plan, args, workspace) : FLP_OK;
+    flp_status status = check_blocks(plan, args->rows);
+
+    if (status == FLP_OK && plan->tile)
+        status = launch_grad_w(plan, args, workspace);
 
     if (status == FLP_OK && plan->outer && args->rows > 0)
         status = launch_grad_x(plan, args, workspace);
