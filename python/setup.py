@@ -40,6 +40,8 @@ def library() -> Path:
 
 
 def version() -> str:
+    if not (HERE.parent / "configure.ac").is_file():
+        raise SystemExit("fusedlogp: the package is built in its source tree (pip install ./python); an sdist of it alone cannot be")
     text = (HERE.parent / "configure.ac").read_text()
     return re.search(r"AC_INIT\(\[fusedlogp\], \[([0-9.]+)\]", text).group(1)
 

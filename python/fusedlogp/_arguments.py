@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from typing import Any, Callable, Iterable, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence, Union
 
 import torch
 from torch import Tensor
@@ -108,8 +108,11 @@ def check_choice(name: str, value: Any, choices: Any, wanted: str) -> str:
     return value
 
 
+_LARGEST = sys.float_info.max  # which the Dynamo of torch 2.6 does not read within a function
+
+
 def check_finite(name: str, value: Any) -> float:
-    return check_number(name, value, -sys.float_info.max, sys.float_info.max, "that is finite")
+    return check_number(name, value, -_LARGEST, _LARGEST, "that is finite")
 
 
 def check_options(options: Any) -> None:
@@ -147,7 +150,7 @@ def rows_of(value: Tensor) -> Tensor:
     """[..., D] as [N, D] whose rows are contiguous; copies only where the strides make that necessary."""
     rows = value if value.dim() == 2 else value.reshape(-1, value.shape[-1])
     if rows.shape[1] > 1 and rows.stride(1) != 1 or rows.shape[0] > 1 and rows.stride(0) < rows.shape[1]:
-        rows = rows.contiguous()
+        rows = rows.clone(memory_format=torch.contiguous_format)  # contiguous() would leave the strides of no rows as they are
     return rows
 
 
@@ -204,7 +207,7 @@ class Rows(NamedTuple):
     weight: Tensor
     bias: Optional[Tensor]
     target: Tensor
-    shape: torch.Size  # of results: target's, one position shorter where it was shifted
+    shape: Sequence[int]  # of results: target's, one position shorter where it was shifted
     shifted: bool
 
     def full_shape(self) -> tuple:
@@ -312,6 +315,6 @@ def check_rows(
             raise wrong(ValueError, "ignore_index with shift", ignore_index, "the target of the last position, in target's torch.int32")
         # The targets are shifted, not the hidden states, which would have to be copied.
         target = torch.nn.functional.pad(target[..., 1:], (0, 1), value=ignore_index)
-        shape = torch.Size((*shape[:-1], shape[-1] - 1))
+        shape = (*shape[:-1], shape[-1] - 1)
     target = target if target.dim() == 1 else target.reshape(-1)
     return Rows(rows_of(input), matrix_of(weight), linear_bias, target.contiguous(), shape, shifted)

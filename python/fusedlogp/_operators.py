@@ -270,6 +270,7 @@ class LinearLogpSaving(torch.autograd.Function):
         refuse_tangents((g_logp, g_lse))
         *linear, logp, lse, workspace = ctx.saved_tensors
         hidden, weight, bias = linear[:3]
+        upstream = (g_logp, g_lse)
         if not all(g is None or _is_plain(g) for g in (g_logp, g_lse)):
             g_logp = torch.zeros_like(logp) if g_logp is None else g_logp.contiguous()
             with AsTorch():
@@ -290,7 +291,7 @@ class LinearLogpSaving(torch.autograd.Function):
         with torch.no_grad(), AsTorch():
             grads = _run(op, (*given, *ctx.options, logp.detach(), lse.detach(), *args))
         kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
-        return (*_once(kept, (hidden, weight, bias, g_logp)), None, None, None)
+        return (*_once(kept, (hidden, weight, bias, *upstream)), None, None, None)
 
 
 def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bool, memory_budget: int) -> tuple[Tensor, ...]:
@@ -332,7 +333,8 @@ class ByTemperature(torch.autograd.Function):
     def backward(ctx: Any, g: Tensor) -> tuple:
         value, slope, temperature = ctx.saved_tensors
         (by_temperature,) = _once([(g * slope).to(temperature.dtype)], (g, value, temperature))
-        return g, None, by_temperature
+        (by_value,) = _once([g], (g, temperature))  # the gradients that it enters depend on the temperature
+        return by_value, None, by_temperature
 
 
 def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -591,7 +593,7 @@ def _folding(op: Any, rows: Sequence[int], row_shaped: Callable[[tuple], Sequenc
             if args[i] is None:
                 continue
             batched = args[i].movedim(in_dims[i], 0) if in_dims[i] is not None else args[i].expand(info.batch_size, *args[i].shape)
-            folded[i] = batched.reshape(-1, *batched.shape[2:])
+            folded[i] = batched.reshape(-1, *batched.shape[2:]).contiguous()  # samples of one row may lie anyhow, or be one sample
         results = op(*folded)
         if isinstance(results, Tensor):
             return results.reshape(info.batch_size, -1, *results.shape[1:]), 0

@@ -60,6 +60,16 @@ class VocabParallel:
         self.reduce_grad_input = arguments.check_flag("reduce_grad_input", reduce_grad_input)
         self.multiprocessors_for_exchange = multiprocessors_for_exchange
 
+    def __repr__(self) -> str:
+        shown = [f"group of {self.group.size()}"]
+        if self.vocab_size is not None:
+            shown.append(f"vocab_size={self.vocab_size}")
+        if not self.reduce_grad_input:
+            shown.append("reduce_grad_input=False")
+        if self.multiprocessors_for_exchange is not None:
+            shown.append(f"multiprocessors_for_exchange={self.multiprocessors_for_exchange}")
+        return f"VocabParallel({', '.join(shown)})"
+
 
 class Call(NamedTuple):
     """The arguments that a sharded call begins with, as local tensors, also where the caller's are DTensors."""

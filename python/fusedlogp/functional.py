@@ -265,7 +265,8 @@ def linear_logp(
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, weight_layout, shift, exact, process_group: as
             for linear_cross_entropy.
         outputs: a name, or a sequence of names, of "logp", "lse", "entropy" (in nats) and "argmax".
-        ignore_index: rows with this target get logp 0 and have no part in any gradient; None: no row is ignored.
+        ignore_index: rows with this target get logp 0 and have no part in any gradient; their lse, entropy and argmax are those of their logits all the same,
+            so that a mean over the others needs a mask. None: no row is ignored.
         memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default. In a differentiable call for "logp",
             or with ignore_index=None for "lse" too, autograd keeps the workspace until the backward, which recomputes only the logits that it had no room
             for. Other calls, and all under torch.compile and torch.func, keep nothing, and their backward recomputes all logits in a workspace of that size.
@@ -418,7 +419,7 @@ def policy_loss(
         loss: "reinforce", "ppo", "dapo", "grpo" (which adds its divergence if "reference_logp" is among inputs), "dual_clip", "cispo", "gspo_token", or a
             TokenLoss of your own.
         parameters: values for the loss's numbers (clip_low, clip_high, clip_dual, kl_scale) in place of their defaults.
-        outputs: names of "logp", "lse" and "entropy", which are returned besides the loss, without derivatives.
+        outputs: names of "logp", "lse" and "entropy", which are returned besides the loss, without derivatives, and are 0 in ignored rows.
 
     Returns:
         The loss in float32, a scalar or [...]; with outputs a tuple of the loss and the outputs, these [...] in float32.

@@ -361,6 +361,21 @@ class Autograd(Case):
             with self.assertRaisesRegex(NotImplementedError, "a second time"):
                 torch.autograd.grad(gradient.square().sum(), weight)
 
+    def test_a_gradient_depends_on_what_came_from_above(self):
+        hidden, weight, _, target = draw()
+        for outputs in ("logp", "lse", ("logp", "lse"), ("logp", "entropy")):
+            with self.subTest(outputs):
+                above = torch.ones(13, device=DEVICE, requires_grad=True)
+                results = fusedlogp.linear_logp(hidden, weight, target.clamp(min=0), outputs=outputs, ignore_index=None)
+                last = results if isinstance(outputs, str) else results[-1]
+                (gradient,) = torch.autograd.grad((last * above).sum(), hidden, create_graph=True)
+                with self.assertRaisesRegex(NotImplementedError, "a second time"):
+                    torch.autograd.grad(gradient.square().sum(), above)
+        warm = torch.ones(13, device=DEVICE, requires_grad=True)
+        (gradient,) = torch.autograd.grad(fusedlogp.linear_logp(hidden, weight, target, temperature=warm).sum(), hidden, create_graph=True)
+        with self.assertRaisesRegex(NotImplementedError, "a second time"):
+            torch.autograd.grad(gradient.square().sum(), warm)
+
     def test_a_penalty_on_gradients_is_refused_rather_than_dropped(self):
         hidden, weight, _, target = draw()
         warm = torch.ones(13, device=DEVICE, requires_grad=True)

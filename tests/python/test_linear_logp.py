@@ -165,6 +165,16 @@ class LinearLogp(Case):
             self.assert_close(hidden.grad, x.grad, bounds.hidden)
             self.assert_close(weight.grad, w.grad, bounds.weight)
 
+    def test_no_rows_that_lie_apart(self):
+        none = torch.empty(0, dtype=torch.int64, device=DEVICE)
+        for hidden in (torch.randn(0, 32, device=DEVICE)[:, ::2], torch.randn(16, 8, device=DEVICE).t()[:0]):
+            hidden.requires_grad_()
+            logp = fusedlogp.linear_logp(hidden, torch.randn(9, 16, device=DEVICE), none)
+            logp.sum().backward()
+            self.assertEqual([(0,), (0, 16)], [tuple(logp.shape), tuple(hidden.grad.shape)])
+            self.assertEqual((0,), tuple(fusedlogp.logits_logp(hidden.detach(), none).shape))
+            self.assertEqual((0,), tuple(fusedlogp.weighted_sum(hidden, torch.ones(16, device=DEVICE)).shape))
+
     def test_no_rows(self):
         hidden, weight, _, target = draw(rows=0)
         self.assertEqual(fusedlogp.linear_logp(hidden, weight, target).shape, (0,))

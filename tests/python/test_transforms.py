@@ -159,6 +159,16 @@ class Transforms(Case):
                 alone = [value.clone().requires_grad_() for value in (each, *rest)]
                 self.alike([gradient[i] for gradient in together], self.grads(function(*alone), alone))
 
+    def test_vmap_of_samples_with_one_row(self):
+        hidden, weight, _, target = draw(ROWS, COLUMNS, VOCAB)
+        x, w, logits = hidden.detach(), weight.detach(), 3 * torch.randn(ROWS, 2, VOCAB, device=DEVICE)[:, 0]
+        self.alike([torch.func.vmap(lambda t: fusedlogp.linear_logp(x[0], w, t))(target)], [fusedlogp.linear_logp(x[:1].expand(ROWS, COLUMNS), w, target)])
+        strided = torch.stack([x, x + 1], 1)[:, 0]
+        self.alike([torch.func.vmap(lambda a, t: fusedlogp.linear_logp(a, w, t))(strided, torch.stack([target, target], 1)[:, 0])],
+                   [fusedlogp.linear_logp(x, w, target)])  # fmt: skip
+        self.alike([torch.func.vmap(lambda z: fusedlogp.logits_logp(z, target[0]))(logits)], [fusedlogp.logits_logp(logits, target[:1].expand(ROWS))])
+        self.alike([torch.func.vmap(lambda a: fusedlogp.weighted_sum(a, w[0]))(x[:1].expand(3, COLUMNS))], [fusedlogp.weighted_sum(x[:1], w[0]).expand(3)])
+
     def test_upstream_gradients_in_a_batch(self):
         for _, function, leaves in self.each():
             expected = self.grads(function(*leaves), leaves)
