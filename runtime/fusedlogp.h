@@ -228,8 +228,9 @@ FLP_API flp_status flp_plan_unmatched_backwards(flp_plan *plan, int64_t *count);
 
 typedef enum { FLP_VOCAB_HIDDEN, FLP_HIDDEN_VOCAB } flp_weight_layout; /* weight [V, D] or [D, V] */
 typedef enum {
-    FLP_PRECISION_TENSOR, /* tensor cores; fp32 inputs as three tf32 products, with fp32 accuracy (an infinite entry of hidden
-                             makes its row NaN, of weight every row) */
+    FLP_PRECISION_TENSOR, /* tensor cores; fp32 inputs as three tf32 products, with fp32 accuracy where entries are between 2^-100 and 2^127: smaller
+                             ones lose digits, larger and infinite ones of hidden make their row NaN, of weight every row, and a logit that
+                             overflows has no certain sign */
     FLP_PRECISION_EXACT   /* fp32 inputs by fp32 multiply-add, no tensor cores */
 } flp_precision;
 
@@ -308,7 +309,9 @@ typedef struct {
  * whatever hidden holds. In both, lse, entropy and argmax are computed from its hidden. A NaN logit makes its row's logp, lse and entropy NaN, and so
  * does +inf, except with a softcap c, which makes it c.
  * Accuracy: beyond the rounding of the logits to fp32, logp has a relative error of at most 2e-6 even if the target is nearly certain; the
- * difference of the target's logit and lse does not. lse and entropy are summed relative to the target, so their last bits depend on it.
+ * difference of the target's logit and lse does not. On Hopper, a logit that few of hidden's components make up is off by up to D 2^-30 of itself,
+ * because tensor cores truncate sums, for which all are corrected by what they lose on average. lse and entropy are summed relative to the target, so
+ * their last bits depend on it.
  * FLP_BAD_ARGUMENT names the argument, FLP_BAD_TARGET the row and its target. Then nothing was enqueued. */
 FLP_INLINE flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args);
 
@@ -378,9 +381,10 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
  *
  * The logits are computed again. dlogit, except at the target, is rounded to the inputs' dtype on GPU paths, and for bf16 on CPUs that multiply bf16
- * (AVX512_BF16, AMX). In fp16 it is first scaled by a power of two; what is below 2^-28 of the call's largest finite upstream gradient loses digits. Sums are
- * in fp32 and each gradient is rounded once. All results repeat bit for bit, and a row of grad_hidden depends neither on N nor on other rows. For logits of
- * 1e5 and more lse in fp32 is too coarse to give p: use a plan with its forward, or linear_cross_entropy, which pass on more digits.
+ * (AVX512_BF16, AMX). In fp16 it is first scaled by a power of two, by the call's largest finite upstream gradient, divided by its row's temperature: on GPU
+ * paths, what is below 2^-28 of that loses digits. Sums are in fp32 and each gradient is rounded once. All results repeat bit for bit, and a row of
+ * grad_hidden depends neither on N nor, but for this factor, on other rows. For logits of 1e5 and more lse in fp32 is too coarse to give p: use a plan with
+ * its forward, or linear_cross_entropy, which pass on more digits.
  *
  * A shard of the vocabulary (forward.vocab_total) takes lse, logp and entropy of the merged rows. Its grad_hidden is the shard's part of a sum over all
  * shards (FLP_F32 loses nothing in that sum); its grad_weight and grad_bias are those of its own entries.
@@ -420,7 +424,7 @@ typedef struct {
     double temperature;                          /* linear_logp's, as row_temperature */
     const float *row_temperature;
     const float *lse;               /* [N] f32: linear_logp's */
-    const float *entropy;           /* [N] f32: linear_logp's, if problem.g_entropy is 1; else NULL */
+    const float *entropy;           /* [N] f32: linear_logp's, if problem.g_entropy is 1, and finite also where g_entropy[i] is 0; else NULL */
     const float *g_logp;            /* [N] f32 */
     const float *g_lse, *g_entropy; /* [N] f32; NULL if the problem's field is 0 */
     void *grad_hidden;              /* [N, D]; NULL if the problem's dtype is FLP_NONE, as the next two */
@@ -575,7 +579,8 @@ typedef struct {
     const float *row_temperature;
     const void *class_weights; /* [V], for a shard also of the whole vocabulary; NULL if the problem's is FLP_NONE */
     /* [N] f32; NULL if the problem's is 0. A row of weight 0 has loss 0 and derivatives 0, whatever its token inputs are and even if the loss were infinite or
-     * NaN. Only a hidden state that is not finite still makes gradients NaN, because 0 times it is NaN: ignore_index leaves a row out altogether. */
+     * NaN. Only a hidden state or a logit that is not finite, or logits that are all -inf, still make gradients NaN, because 0 times these is NaN: ignore_index
+     * leaves a row out altogether. */
     const float *token_weights;
     double label_smoothing;              /* 0 .. 1; 0 if the problem's is 0 */
     double lse_square_scale;             /* z-loss; 0 with a token loss */

@@ -112,6 +112,18 @@ function TestTokenLoss:test_without_its_scale_the_divergence_may_be_infinite()
   luaunit.assertTrue(run(program, support.with(point, { kl_scale = -0.5 })).loss < results.loss)
 end
 
+-- Where sampling left a token out, old_logp is -inf, and with an advantage of 0 the token counts nothing.
+function TestTokenLoss:test_a_ratio_without_bounds_times_no_advantage_is_nothing()
+  for _, name in ipairs { "policy_gradient", "policy_gradient_kl" } do
+    local program = self.generator.token_loss(name, support.read_template)
+    for _, old in ipairs { -math.huge, -1e9, -120 } do
+      local results = run(program, support.with(point, { advantages = 0, old_logp = old, kl_scale = 0 }))
+      luaunit.assertEquals({ results.loss + 0.0, results.logp + 0.0 }, { 0.0, 0.0 }, name)
+      luaunit.assertTrue(math.abs(run(program, support.with(point, { advantages = 1, old_logp = old, kl_scale = 0 })).loss) < 2, name)
+    end
+  end
+end
+
 function TestTokenLoss:test_every_function_differentiates()
   local losses = {
     "t.logp + t.lse - t.entropy * t.uniform / t.lse", "-exp(t.logp * t.lse)", "log(t.lse) / t.uniform", "t.lse ^ 3 - 2 ^ 3",
