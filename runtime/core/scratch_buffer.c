@@ -12,15 +12,21 @@ struct flp_scratch_retired {
     flp_scratch_retired *next;
 };
 
-static void free_retired(flp_scratch_buffer *buffer)
+/* Stops at memory that cannot be freed: it stays in the list. */
+static flp_status free_retired(flp_scratch_buffer *buffer)
 {
-    for (flp_scratch_retired *at = buffer->retired; at;) {
-        flp_scratch_retired *next = at->next;
-        flp_device_memory_free(&buffer->device, at->address);
-        free(at);
-        at = next;
+    flp_status status = FLP_OK;
+
+    while (buffer->retired && status == FLP_OK) {
+        flp_scratch_retired *first = buffer->retired;
+
+        status = flp_device_memory_free(&buffer->device, first->address);
+        if (status == FLP_OK) {
+            buffer->retired = first->next;
+            free(first);
+        }
     }
-    buffer->retired = NULL;
+    return status;
 }
 
 static void forget(flp_scratch_buffer *buffer)
@@ -45,7 +51,7 @@ static flp_status outgrow(flp_scratch_buffer *buffer, CUstream stream)
     } else if (status == FLP_OK && buffer->address) {
         status = flp_driver_check(driver, driver->stream_synchronize(stream), "cuStreamSynchronize");
         if (status == FLP_OK)
-            flp_device_memory_free(&buffer->device, buffer->address);
+            status = flp_device_memory_free(&buffer->device, buffer->address);
     }
     if (status == FLP_OK)
         forget(buffer);
@@ -113,13 +119,25 @@ static void destroy_event(flp_scratch_buffer *buffer)
     buffer->recorded = 0;
 }
 
-static void free_memory(flp_scratch_buffer *buffer, int of_graphs)
+/* After a failure, what was not freed is still the buffer's. */
+static flp_status free_memory(flp_scratch_buffer *buffer, int of_graphs)
 {
-    if (of_graphs)
-        free_retired(buffer);
-    if (of_graphs || !buffer->in_graph) {
-        flp_device_memory_free(&buffer->device, buffer->address);
+    flp_status status = of_graphs ? free_retired(buffer) : FLP_OK;
+
+    if (status != FLP_OK || (buffer->in_graph && !of_graphs))
+        return status;
+    status = flp_device_memory_free(&buffer->device, buffer->address);
+    if (status == FLP_OK)
         forget(buffer);
+    return status;
+}
+
+/* The records of memory that could not be freed. */
+static void drop_retired(flp_scratch_buffer *buffer)
+{
+    for (flp_scratch_retired *next; buffer->retired; buffer->retired = next) {
+        next = buffer->retired->next;
+        free(buffer->retired);
     }
 }
 
@@ -137,17 +155,17 @@ flp_status flp_scratch_buffer_release(flp_scratch_buffer *buffer, int of_graphs)
         status = flp_device_synchronize();
         flp_device_leave(left);
     }
-    if (status != FLP_OK)
-        return status;
-    free_memory(buffer, of_graphs);
-    if (flp_scratch_buffer_is_empty(buffer))
+    if (status == FLP_OK)
+        status = free_memory(buffer, of_graphs);
+    if (status == FLP_OK && flp_scratch_buffer_is_empty(buffer))
         destroy_event(buffer);
-    return FLP_OK;
+    return status;
 }
 
 void flp_scratch_buffer_destroy(flp_scratch_buffer *buffer)
 {
     free_memory(buffer, 1);
+    drop_retired(buffer);
     destroy_event(buffer);
     pthread_mutex_destroy(&buffer->lent);
     free(buffer);

@@ -175,15 +175,17 @@ flp_status flp_device_memory_allocate(int64_t bytes, const char *what, CUdevicep
     return status == FLP_OK ? status : flp_status_prefix(status, "%" PRId64 " bytes of device memory for %s", bytes, what);
 }
 
-void flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer)
+flp_status flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer)
 {
     const flp_driver *driver;
     CUcontext left;
+    flp_status status;
 
     if (!pointer || flp_driver_get(&driver) != FLP_OK || !flp_device_enter(owner, &left))
-        return;
-    driver->memory_free(pointer);
+        return FLP_OK;
+    status = flp_driver_check(driver, driver->memory_free(pointer), "cuMemFree");
     flp_device_leave(left);
+    return status;
 }
 
 flp_status flp_device_memory_copy(CUdeviceptr device, void *to_host, const void *from_host, size_t bytes)

@@ -356,6 +356,22 @@ static void a_release_that_cannot_wait_frees_nothing(void **state)
     assert_int_equal(0, fake_driver.live_blocks);
 }
 
+static void memory_that_cannot_be_freed_is_still_held(void **state)
+{
+    void *kept = borrow(stream(0), 1000);
+    flp_scratch_loan loan;
+
+    (void)state;
+    fake_driver_fail(FAKE_memory_free, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 1);
+    assert_fails(FLP_CAPTURING, flp_scratch_release(scratch, 1), "cuMemFree");
+    assert_ptr_equal(kept, borrow(stream(0), 1000));
+    fake_driver_fail(FAKE_memory_free, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 1);
+    assert_fails(FLP_CAPTURING, flp_scratch_lend(scratch, &device, stream(0), 1 << 20, 1 << 20, &loan), "cuMemFree");
+    assert_int_equal(1, fake_driver.live_blocks);
+    assert_succeeds(flp_scratch_release(scratch, 0));
+    assert_int_equal(0, fake_driver.live_blocks);
+}
+
 static void what_graphs_hold_is_released_on_demand(void **state)
 {
     void *captured = borrow(stream(0), 1000);
@@ -482,6 +498,7 @@ int main(void)
         TEST(cuda_contexts_have_buffers_of_their_own_number),
         TEST(released_buffers_are_freed_behind_their_contexts_work),
         TEST(a_release_that_cannot_wait_frees_nothing),
+        TEST(memory_that_cannot_be_freed_is_still_held),
         TEST(what_graphs_hold_is_released_on_demand),
         TEST(a_context_that_is_gone_is_released_without_it),
         TEST(threads_with_more_streams_than_buffers_do_not_meet),
