@@ -15,25 +15,36 @@ static int check_logits(flp_torch_frame *frame)
            flp_torch_check_optional_vector(frame, "row_temperature", &in[L_ROW_TEMPERATURE], in[L_LOGITS].sizes[0], FLP_TORCH_F32);
 }
 
-static unsigned logits_flags(const flp_torch_frame *frame)
+static int ignores_rows(const flp_torch_frame *frame)
 {
-    return (frame->inputs[L_IGNORE_INDEX].kind == FLP_TORCH_NUMBER ? FLP_IGNORE_INDEX : 0) | (frame->device < 0 ? FLP_CHECK_TARGETS : 0);
+    return frame->inputs[L_IGNORE_INDEX].kind == FLP_TORCH_NUMBER;
 }
 
-static int64_t logits_ignore_index(const flp_torch_frame *frame)
-{
-    return frame->inputs[L_IGNORE_INDEX].kind == FLP_TORCH_NUMBER ? frame->inputs[L_IGNORE_INDEX].integer : 0;
-}
-
-static double logits_temperature(const flp_torch_frame *frame)
-{
-    return flp_torch_given(&frame->inputs[L_ROW_TEMPERATURE]) ? 0 : frame->inputs[L_TEMPERATURE].number;
-}
+/* The fields that both problems have, and both args. The problem's bytes are the plan's key. */
+#define FILL_PROBLEM(frame, problem, written)                                           \
+    do {                                                                                \
+        const flp_torch_value *in_ = (frame)->inputs, *logits_ = &in_[L_LOGITS];        \
+        memset(&(problem), 0, sizeof(problem));                                         \
+        (problem).dtype = logits_->dtype;                                               \
+        (problem).rows = flp_row_buckets_rows(logits_->sizes[0]);                       \
+        (problem).vocab = logits_->sizes[1];                                            \
+        (problem).logits_stride = flp_torch_row_stride(logits_);                        \
+        (problem).pointer_alignment = flp_torch_alignment_of(logits_->data, (written)); \
+        (problem).target_dtype = in_[L_TARGET].dtype;                                   \
+        (problem).backend = (frame)->device < 0 ? FLP_BACKEND_CPU : FLP_BACKEND_AUTO;   \
+        (problem).softcap = in_[L_SOFTCAP].number;                                      \
+    } while (0)
+#define LOGITS_ARGS(frame)                                                                                                          \
+    .rows = (frame)->inputs[L_LOGITS].sizes[0], .logits = (frame)->inputs[L_LOGITS].data, .target = (frame)->inputs[L_TARGET].data, \
+    .ignore_index = ignores_rows(frame) ? (frame)->inputs[L_IGNORE_INDEX].integer : 0,                                              \
+    .flags = (ignores_rows(frame) ? FLP_IGNORE_INDEX : 0u) | ((frame)->device < 0 ? FLP_CHECK_TARGETS : 0u),                        \
+    .temperature = flp_torch_given(&(frame)->inputs[L_ROW_TEMPERATURE]) ? 0 : (frame)->inputs[L_TEMPERATURE].number,                \
+    .row_temperature = flp_torch_data_of(&(frame)->inputs[L_ROW_TEMPERATURE]), .stream = (frame)->stream
 
 static int logits_logp(flp_torch_frame *frame)
 {
-    enum { ENTROPY = LOGITS_INPUTS, ARGMAX };
-    const flp_torch_value *in = frame->inputs, *logits = &in[L_LOGITS];
+    enum { WANTS_ENTROPY = LOGITS_INPUTS, WANTS_ARGMAX };
+    const flp_torch_value *in = frame->inputs;
     flp_logits_logp_problem problem;
     flp_logits_logp_args args;
     flp_plan *plan;
@@ -41,28 +52,11 @@ static int logits_logp(flp_torch_frame *frame)
 
     if (check_logits(frame))
         return 1;
-    rows = logits->sizes[0];
-    memset(&problem, 0, sizeof(problem)); /* its bytes are the plan's key */
-    problem.dtype = logits->dtype;
-    problem.rows = flp_row_buckets_rows(rows);
-    problem.vocab = logits->sizes[1];
-    problem.logits_stride = flp_torch_row_stride(logits);
-    problem.pointer_alignment = flp_torch_alignment_of(logits->data, NULL);
-    problem.target_dtype = in[L_TARGET].dtype;
-    problem.argmax = in[ARGMAX].integer != 0;
-    problem.entropy = in[ENTROPY].integer != 0;
-    problem.backend = frame->device < 0 ? FLP_BACKEND_CPU : FLP_BACKEND_AUTO;
-    problem.softcap = in[L_SOFTCAP].number;
-    args = (flp_logits_logp_args){
-        .rows = rows,
-        .logits = logits->data,
-        .target = in[L_TARGET].data,
-        .ignore_index = logits_ignore_index(frame),
-        .flags = logits_flags(frame),
-        .temperature = logits_temperature(frame),
-        .row_temperature = flp_torch_data_of(&in[L_ROW_TEMPERATURE]),
-        .stream = frame->stream,
-    };
+    FILL_PROBLEM(frame, problem, NULL);
+    problem.argmax = in[WANTS_ARGMAX].integer != 0;
+    problem.entropy = in[WANTS_ENTROPY].integer != 0;
+    args = (flp_logits_logp_args){ LOGITS_ARGS(frame) };
+    rows = args.rows;
     if (flp_torch_make_vector(frame, 0, FLP_F32, rows, true, (void **)&args.logp) || flp_torch_make_vector(frame, 1, FLP_F32, rows, true, (void **)&args.lse) ||
         flp_torch_make_vector(frame, 2, FLP_F32, rows, problem.entropy, (void **)&args.entropy) ||
         flp_torch_make_vector(frame, 3, FLP_I32, rows, problem.argmax, (void **)&args.argmax))
@@ -75,54 +69,44 @@ static int logits_logp(flp_torch_frame *frame)
     return flp_torch_check_status(frame, flp_logits_logp_execute(plan, &args));
 }
 
+enum { LOGP = LOGITS_INPUTS, LSE, ENTROPY, G_LOGP, G_LSE, G_ENTROPY }; /* the backward's further inputs */
+
+static int check_gradients(flp_torch_frame *frame, int64_t rows)
+{
+    const flp_torch_value *in = frame->inputs;
+
+    return flp_torch_check_vector(frame, "logp", &in[LOGP], rows, FLP_TORCH_F32) || flp_torch_check_vector(frame, "lse", &in[LSE], rows, FLP_TORCH_F32) ||
+           flp_torch_check_vector(frame, "g_logp", &in[G_LOGP], rows, FLP_TORCH_F32) ||
+           flp_torch_check_optional_vector(frame, "g_lse", &in[G_LSE], rows, FLP_TORCH_F32) ||
+           flp_torch_check_optional_vector(frame, "g_entropy", &in[G_ENTROPY], rows, FLP_TORCH_F32) ||
+           (flp_torch_given(&in[G_ENTROPY]) && flp_torch_check_vector(frame, "entropy", &in[ENTROPY], rows, FLP_TORCH_F32));
+}
+
 static int logits_logp_backward(flp_torch_frame *frame)
 {
-    enum { LOGP = LOGITS_INPUTS, LSE, ENTROPY, G_LOGP, G_LSE, G_ENTROPY };
     const flp_torch_value *in = frame->inputs, *logits = &in[L_LOGITS];
     flp_logits_logp_backward_problem problem;
     flp_logits_logp_backward_args args;
     flp_plan *plan;
     int64_t rows;
 
-    if (check_logits(frame))
+    if (check_logits(frame) || check_gradients(frame, logits->sizes[0]))
         return 1;
     rows = logits->sizes[0];
-    if (flp_torch_check_vector(frame, "logp", &in[LOGP], rows, FLP_TORCH_F32) || flp_torch_check_vector(frame, "lse", &in[LSE], rows, FLP_TORCH_F32) ||
-        flp_torch_check_vector(frame, "g_logp", &in[G_LOGP], rows, FLP_TORCH_F32) ||
-        flp_torch_check_optional_vector(frame, "g_lse", &in[G_LSE], rows, FLP_TORCH_F32) ||
-        flp_torch_check_optional_vector(frame, "g_entropy", &in[G_ENTROPY], rows, FLP_TORCH_F32))
-        return 1;
-    if (flp_torch_given(&in[G_ENTROPY]) && flp_torch_check_vector(frame, "entropy", &in[ENTROPY], rows, FLP_TORCH_F32))
-        return 1;
     args = (flp_logits_logp_backward_args){
-        .rows = rows,
-        .logits = logits->data,
-        .target = in[L_TARGET].data,
-        .ignore_index = logits_ignore_index(frame),
-        .flags = logits_flags(frame),
-        .temperature = logits_temperature(frame),
-        .row_temperature = flp_torch_data_of(&in[L_ROW_TEMPERATURE]),
+        LOGITS_ARGS(frame),
         .g_logp = in[G_LOGP].data,
         .g_lse = flp_torch_data_of(&in[G_LSE]),
         .g_entropy = flp_torch_data_of(&in[G_ENTROPY]),
         .lse = in[LSE].data,
         .entropy = flp_torch_given(&in[G_ENTROPY]) ? in[ENTROPY].data : NULL,
         .logp = in[LOGP].data,
-        .stream = frame->stream,
     };
     if (flp_torch_make_matrix(frame, 0, logits->dtype, rows, logits->sizes[1], false, true, &args.grad_logits))
         return 1;
-    memset(&problem, 0, sizeof(problem)); /* its bytes are the plan's key */
-    problem.dtype = logits->dtype;
-    problem.rows = flp_row_buckets_rows(rows);
-    problem.vocab = logits->sizes[1];
-    problem.logits_stride = flp_torch_row_stride(logits);
+    FILL_PROBLEM(frame, problem, args.grad_logits);
     problem.grad_stride = logits->sizes[1];
-    problem.pointer_alignment = flp_torch_alignment_of(logits->data, args.grad_logits);
-    problem.target_dtype = in[L_TARGET].dtype;
     problem.entropy = flp_torch_given(&in[G_ENTROPY]);
-    problem.backend = frame->device < 0 ? FLP_BACKEND_CPU : FLP_BACKEND_AUTO;
-    problem.softcap = in[L_SOFTCAP].number;
     if (rows == 0)
         return 0;
     if (flp_torch_find_plan(frame, FLP_TORCH_PLANS_LOGITS_LOGP_BACKWARD, &problem, &plan) ||

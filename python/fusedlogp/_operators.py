@@ -12,12 +12,38 @@ from . import _flops
 from ._arguments import order_of, refuse_tangents
 
 _REDUCE_NONE = 2
+_PARTIAL_FLOATS = 8  # KEEP IN STEP: FLP_PARTIAL_FLOATS in runtime/fusedlogp.h
 _ops = torch.ops.fusedlogp
 _scale_op = _ops.scale_.default
-# KEEP IN STEP: the schemas in python/binding/.
-_LINEAR = 9
-_CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT, _CE_INPUTS = 11, 15, 18, 19, 24
-_CE_TENSORS = (0, 1, 2, 3, 4, 9, 10, 12)  # the arguments of a forward that are tensors or None
+
+
+# ---- the places of operators' arguments, by the names that their schemas give them
+
+
+def _place(operator: str, name: str) -> int:
+    return [argument.name for argument in getattr(_ops, operator).default._schema.arguments].index(name)
+
+
+def _at(operator: str, *names: str) -> tuple[int, ...]:
+    return tuple(_place(operator, name) for name in names)
+
+
+def _count(operator: str) -> int:
+    return len(getattr(_ops, operator).default._schema.arguments)
+
+
+def _wanted(operator: str, args: Sequence[Any]) -> Sequence[bool]:
+    """The operator's want_hidden, want_weight and want_bias, which follow one another."""
+    first = _place(operator, "want_hidden")
+    return args[first : first + 3]
+
+
+_LINEAR_ENTROPY, _LINEAR_BUDGET = _at("linear_logp", "entropy", "memory_budget")
+_LINEAR = _LINEAR_ENTROPY  # the arguments before it are those that all linear operators begin with
+_CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT = _at("linear_cross_entropy", "g_loss", "reduction", "entropy", "want_hidden")
+_CE_INPUTS = _count("linear_cross_entropy")
+# The arguments of a forward that are tensors, lists of them or None.
+_CE_TENSORS = _at("linear_cross_entropy", "hidden", "weight", "bias", "target", "row_temperature", "class_weight", "token_weight", "token_inputs")
 
 
 def _is_compiling() -> bool:
@@ -61,7 +87,7 @@ def _(hidden, weight, bias, target, row_temperature, temperature, softcap, ignor
 
 @library.register_fake("fusedlogp::linear_logp_backward")
 def _(*args):
-    return _gradients(args[0], args[1], args[2], args[15:18])
+    return _gradients(*args[:3], _wanted("linear_logp_backward", args))
 
 
 @library.register_fake("fusedlogp::linear_logp_saving")
@@ -73,23 +99,24 @@ def _(hidden, *args):
 
 @library.register_fake("fusedlogp::linear_logp_backward_saved")
 def _(*args):
-    return _gradients(args[0], args[1], args[2], args[13:16])
+    return _gradients(*args[:3], _wanted("linear_logp_backward_saved", args))
 
 
 @library.register_fake("fusedlogp::linear_logp_partials")
 @library.register_fake("fusedlogp::linear_cross_entropy_partials")
 def _(hidden, *args):
-    return hidden.new_empty((hidden.shape[0], 8), dtype=torch.float32)
+    return hidden.new_empty((hidden.shape[0], _PARTIAL_FLOATS), dtype=torch.float32)
 
 
 @library.register_fake("fusedlogp::linear_logp_merge")
 def _(*args):
-    return _rows_results(args[0], args[0].shape[0], args[9], args[10])
+    entropy, argmax = _at("linear_logp_merge", "entropy", "argmax")
+    return _rows_results(args[0], args[0].shape[0], args[entropy], args[argmax])
 
 
 @library.register_fake("fusedlogp::linear_logp_backward_partial")
 def _(*args):
-    grads = _gradients(args[0], args[1], args[2], args[15:18])
+    grads = _gradients(*args[:3], _wanted("linear_logp_backward_partial", args))
     return (grads[0].to(torch.float32), *grads[1:])
 
 
@@ -97,12 +124,12 @@ def _cross_entropy_fake(*args):
     hidden, weight, bias = args[:3]
     rows = hidden.shape[0]
     loss = hidden.new_empty((rows,) if args[_CE_REDUCTION] == _REDUCE_NONE else (), dtype=torch.float32)
-    logp, lse, entropy = _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32, args[18])
+    logp, lse, entropy = (_vector(hidden, rows, torch.float32, wanted) for wanted in (True, True, args[_CE_ENTROPY]))
     wanted = list(args[_CE_WANT : _CE_WANT + 3])
-    if len(args) in (_CE_INPUTS + 1, _CE_INPUTS + 6):  # with main_grad
+    if len(args) in (_count("linear_cross_entropy_accumulate"), _count("linear_cross_entropy_merge_accumulate")):  # with main_grad
         wanted[1] = False
     grads = _gradients(hidden, weight, bias, wanted)
-    if len(args) > _CE_INPUTS + 1:
+    if len(args) >= _count("linear_cross_entropy_merge"):
         grads = (grads[0].to(torch.float32), *grads[1:])
     return (loss, logp, lse, entropy) + grads
 
@@ -213,13 +240,13 @@ def _linear_logp_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
     ctx.mark_non_differentiable(argmax)
     ctx.set_materialize_grads(False)
     ctx.options = inputs[5:_LINEAR]
-    ctx.with_entropy, ctx.memory_budget = inputs[_LINEAR], inputs[_LINEAR + 2]
+    ctx.with_entropy, ctx.memory_budget = inputs[_LINEAR_ENTROPY], inputs[_LINEAR_BUDGET]
     ctx.save_for_backward(hidden, weight, bias, target, row_temperature, logp, lse, entropy)
 
 
 def _linear_logp_backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_argmax: Any) -> tuple:
     hidden, weight, bias, target, row_temperature, logp, lse, entropy = ctx.saved_tensors
-    nothing = (None,) * (_LINEAR + 3 - 3)
+    nothing = (None,) * (_LINEAR_BUDGET + 1 - 3)
     wanted = [ctx.needs_input_grad[i] for i in range(3)]
     if not ctx.with_entropy:
         g_entropy = None
@@ -352,7 +379,7 @@ def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
 
 def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
     needed = [ctx.needs_input_grad[i] for i in range(3)]
-    nothing = (None,) * (_CE_WANT + 5 - 3)
+    nothing = (None,) * (_CE_INPUTS - 3)
     if g_loss is None or not any(needed):
         return (None, None, None) + nothing
     if ctx.ready:
@@ -610,16 +637,22 @@ def _always(args: tuple) -> Sequence[bool]:
 
 def _loss_a_row(args: tuple) -> Sequence[bool]:
     # Each sample has gradients of a weight of its own, and a reduced loss of its own.
-    return (True,) if args[_CE_REDUCTION] == _REDUCE_NONE and not any(args[_CE_WANT + 1 : _CE_WANT + 3]) and args[12] is None else ()
+    return (True,) if args[_CE_REDUCTION] == _REDUCE_NONE and not any(args[_CE_WANT + 1 : _CE_WANT + 3]) and args[_CE_TENSORS[-1]] is None else ()
 
 
-library.register_vmap("fusedlogp::linear_logp", _folding(_ops.linear_logp, (0, 3, 4), _always))
-library.register_vmap("fusedlogp::logits_logp", _folding(_ops.logits_logp, (0, 1, 2), _always))
-library.register_vmap("fusedlogp::logits_logp_backward", _folding(_ops.logits_logp_backward, (0, 1, 2, 6, 7, 8, 9, 10, 11), _always))
-library.register_vmap("fusedlogp::weighted_sum", _folding(_ops.weighted_sum, (0,), _always))
-library.register_vmap("fusedlogp::linear_cross_entropy", _folding(_ops.linear_cross_entropy, (0, 3, 4, 10, 11), _loss_a_row))
-library.register_vmap("fusedlogp::linear_logp_backward", _per_sample(_ops.linear_logp_backward))
-library.register_vmap("fusedlogp::weighted_sum_backward", _per_sample(_ops.weighted_sum_backward))
+# The inputs of which each has a value, or a row of values, for each row.
+_ROW_INPUTS = {
+    "linear_logp": ("hidden", "target", "row_temperature"),
+    "logits_logp": ("logits", "target", "row_temperature"),
+    "logits_logp_backward": ("logits", "target", "row_temperature", "logp", "lse", "entropy", "g_logp", "g_lse", "g_entropy"),
+    "weighted_sum": ("x",),
+    "linear_cross_entropy": ("hidden", "target", "row_temperature", "token_weight", "g_loss"),
+}
+for _name, _inputs in _ROW_INPUTS.items():
+    _shaped = _loss_a_row if _name == "linear_cross_entropy" else _always
+    library.register_vmap(f"fusedlogp::{_name}", _folding(getattr(_ops, _name), _at(_name, *_inputs), _shaped))
+for _name in ("linear_logp_backward", "weighted_sum_backward"):
+    library.register_vmap(f"fusedlogp::{_name}", _per_sample(getattr(_ops, _name)))
 
 # ---- torch.utils.flop_counter
 

@@ -12,7 +12,7 @@ from torch import library
 from support import DEVICE, EVERYTHING, ROOT, Bounds, Case, draw
 
 import fusedlogp
-from fusedlogp import _ctypes, token_loss
+from fusedlogp import _ctypes, _operators, token_loss
 
 ops = torch.ops.fusedlogp
 
@@ -246,6 +246,7 @@ class Headers(unittest.TestCase):
         of_torch = [torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.int64]
         self.assertEqual(["FLP_NONE", "FLP_BF16", "FLP_F16", "FLP_F32", "FLP_I32", "FLP_I64"], names)
         self.assertEqual({dtype: i + 1 for i, dtype in enumerate(of_torch)}, _ctypes._DTYPES)
+        self.assertEqual(int(re.search(r"FLP_PARTIAL_FLOATS = (\d+)", header)[1]), _operators._PARTIAL_FLOATS)
 
     def test_frames_and_token_losses_have_the_binding_s_numbers(self):
         frame, plans = self.text(BINDING, "torch_frame.h"), self.text(BINDING, "torch_plans.h")

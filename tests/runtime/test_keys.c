@@ -4,6 +4,7 @@
 
 #include "cpu_context.h"
 #include "assertions.h"
+#include "every_operator.h"
 #include "fusedlogp.h"
 
 enum { MOST = 48 };
@@ -247,10 +248,22 @@ static void a_field_that_differs_is_in_the_problems_string(void **state)
     }
 }
 
+static const char *name_of(int row)
+{
+    return operators[row].name;
+}
+
+static void every_operator_has_a_row(void **state)
+{
+    (void)state;
+    assert_rows_for_every_operator(OPERATORS, name_of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_tables_name_every_byte, cpu_context_start, cpu_context_stop),
+        cmocka_unit_test(every_operator_has_a_row),
         cmocka_unit_test_setup_teardown(a_field_that_differs_has_a_plan_of_its_own, cpu_context_start, cpu_context_stop),
         cmocka_unit_test_setup_teardown(a_field_that_differs_is_in_the_problems_string, cpu_context_start, cpu_context_stop),
     };

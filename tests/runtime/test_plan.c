@@ -8,6 +8,7 @@
 
 #include "fake_call.h"
 #include "assertions.h"
+#include "every_operator.h"
 #include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_library.h"
@@ -230,6 +231,17 @@ static void what_a_plan_takes_is_known_without_a_gpu(void **state)
         flp_plan_destroy(plan);
         plan = NULL;
     }
+}
+
+static const char *foreseen_problem(int row)
+{
+    return foreseen[row];
+}
+
+static void every_operator_is_foreseen(void **state)
+{
+    (void)state;
+    assert_rows_for_every_operator(sizeof(foreseen) / sizeof(*foreseen), foreseen_problem);
 }
 
 static void what_no_plan_is_made_of_takes_no_kernels(void **state)
@@ -623,6 +635,7 @@ int main(void)
         TEST(two_tiles_are_refused),
         TEST(offsets_of_more_rows_than_a_tile_are_refused),
         TEST(what_a_plan_takes_is_known_without_a_gpu),
+        TEST(every_operator_is_foreseen),
         TEST(what_no_plan_is_made_of_takes_no_kernels),
         TEST(without_a_compiler_kernels_of_an_older_gpu_run_from_ptx),
         TEST(a_gpu_newer_than_the_library_or_nvrtc_runs_from_ptx),

@@ -8,6 +8,7 @@
 
 #include "comma_locale.h"
 #include "assertions.h"
+#include "every_operator.h"
 #include "problem_text.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward_plan.h"
@@ -43,21 +44,28 @@ static void defaults_are_not_written(void **state)
     assert_formats(problem, "linear_logp:bf16:n4096:d2048:v131072:dv");
 }
 
+static const struct {
+    const flp_operator *op;
+    const char *text;
+} of_backends[] = {
+    { &flp_linear_logp_operator, "linear_logp:bf16:n4:d8:v100" },
+    { &flp_linear_logp_backward_operator, "linear_logp_backward:bf16:n4:d8:v100:gh_bf16" },
+    { &flp_linear_cross_entropy_operator, "linear_cross_entropy:bf16:n4:d8:v100:gh_bf16" },
+    { &flp_logits_logp_operator, "logits_logp:bf16:n4:v100" },
+    { &flp_logits_logp_backward_operator, "logits_logp_backward:bf16:n4:v100" },
+    { &flp_weighted_sum_operator, "weighted_sum:bf16:n4:d100" },
+    { &flp_weighted_sum_backward_operator, "weighted_sum_backward:bf16:n4:d100:gx_bf16" },
+    { &flp_scale_operator, "scale:bf16:n4:d100" },
+};
+enum { OF_BACKENDS = sizeof(of_backends) / sizeof(*of_backends) };
+
+static const char *problem_of_backends(int row)
+{
+    return of_backends[row].text;
+}
+
 static void each_operator_knows_each_backend(void **state)
 {
-    static const struct {
-        const flp_operator *op;
-        const char *text;
-    } problems[] = {
-        { &flp_linear_logp_operator, "linear_logp:bf16:n4:d8:v100" },
-        { &flp_linear_logp_backward_operator, "linear_logp_backward:bf16:n4:d8:v100:gh_bf16" },
-        { &flp_linear_cross_entropy_operator, "linear_cross_entropy:bf16:n4:d8:v100:gh_bf16" },
-        { &flp_logits_logp_operator, "logits_logp:bf16:n4:v100" },
-        { &flp_logits_logp_backward_operator, "logits_logp_backward:bf16:n4:v100" },
-        { &flp_weighted_sum_operator, "weighted_sum:bf16:n4:d100" },
-        { &flp_weighted_sum_backward_operator, "weighted_sum_backward:bf16:n4:d100:gx_bf16" },
-        { &flp_scale_operator, "scale:bf16:n4:d100" },
-    };
     static const struct {
         flp_backend backend;
         const char *word;
@@ -66,12 +74,13 @@ static void each_operator_knows_each_backend(void **state)
     char text[FLP_PROBLEM_TEXT_BYTES], again[FLP_PROBLEM_TEXT_BYTES];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(problems) / sizeof(*problems); i++) {
+    assert_rows_for_every_operator(OF_BACKENDS, problem_of_backends);
+    for (int i = 0; i < OF_BACKENDS; i++) {
         for (size_t j = 0; j < sizeof(backends) / sizeof(*backends); j++) {
-            snprintf(text, sizeof(text), "%s%s", problems[i].text, backends[j].word);
-            assert_succeeds(flp_problem_text_parse(problems[i].op, text, problem, flp_header_sizes()));
-            assert_int_equal(backends[j].backend, flp_operator_backend(problems[i].op, problem));
-            assert_succeeds(flp_problem_text_write(problems[i].op, problem, again, sizeof(again)));
+            snprintf(text, sizeof(text), "%s%s", of_backends[i].text, backends[j].word);
+            assert_succeeds(flp_problem_text_parse(of_backends[i].op, text, problem, flp_header_sizes()));
+            assert_int_equal(backends[j].backend, flp_operator_backend(of_backends[i].op, problem));
+            assert_succeeds(flp_problem_text_write(of_backends[i].op, problem, again, sizeof(again)));
             assert_string_equal(text, again);
         }
     }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "assertions.h"
+#include "every_operator.h"
 #include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_library.h"
@@ -464,10 +465,22 @@ static void a_call_that_succeeds_leaves_the_message_alone(void **state)
     fake_directory_remove(root);
 }
 
+static const char *name_of(int row)
+{
+    return operators[row].name;
+}
+
+static void every_operator_has_a_row(void **state)
+{
+    (void)state;
+    assert_rows_for_every_operator(OPERATORS, name_of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_that_succeeds_leaves_the_message_alone),
+        cmocka_unit_test(every_operator_has_a_row),
         cmocka_unit_test_setup_teardown(every_operator_refuses_null, start, stop),
         cmocka_unit_test_setup_teardown(a_pointer_that_is_needed_is_named, start, stop),
         cmocka_unit_test_setup_teardown(a_choice_out_of_its_range_is_named, start, stop),
