@@ -173,21 +173,31 @@ def linear_cross_entropy(
             process_group or accumulate_into.
         IndexError: a target on the CPU is outside the vocabulary (on a GPU it makes the loss NaN).
     """
+    def others(rows: arguments.Rows, classes: Optional[int], wants: Sequence[bool]) -> list:
+        """The operator's inputs from class_weight on. classes: V, where it is known."""
+        arguments.check_options(options)
+        arguments.check_flag("return_lse", return_lse)
+        return [
+            _class_weight(weight, rows, classes), _token_weight(token_weight, rows), None, None, [], 0, arguments.check_reduction(reduction),
+            arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1"),
+            arguments.check_number("z_loss", z_loss, -1e30, 1e30, "from -1e30 to 1e30"), False, *wants, _check_budget(memory_budget),
+            arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
+        ]  # fmt: skip
+
+    def main_grad_of(rows: arguments.Rows, of: Tensor) -> Optional[Tensor]:
+        return None if accumulate_into is None else _check_main_grad(accumulate_into, of, weight_layout, rows)
+
+    def chosen(rows: arguments.Rows, results: Sequence[Tensor]) -> Union[Tensor, tuple[Tensor, Tensor]]:
+        loss = rows.results(results[0]) if reduction == "none" else results[0]
+        return (loss, rows.results(results[2])) if return_lse else loss
+
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
+    owner = _operators.main_grad_owner(linear_weight)
     if call is not None:
 
         def check(rows: arguments.Rows) -> tuple:
-            arguments.check_options(options)
-            arguments.check_flag("return_lse", return_lse)
             _check_temperature(temperature)
-            main_grad = None if accumulate_into is None else _check_main_grad(accumulate_into, call.linear_weight, weight_layout, rows)
-            others = [
-                _class_weight(weight, rows, None), _token_weight(token_weight, rows), None, None, [], 0, arguments.check_reduction(reduction),
-                arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1"),
-                arguments.check_number("z_loss", z_loss, -1e30, 1e30, "from -1e30 to 1e30"), False, False, False, False, _check_budget(memory_budget),
-                arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
-            ]  # fmt: skip
-            return others, main_grad
+            return others(rows, None, (False, False, False)), main_grad_of(rows, call.linear_weight)
 
         index = -100 if ignore_index is None else ignore_index
         classes = None if weight is None else (getattr(weight, "dtype", None), getattr(weight, "shape", None))
@@ -195,37 +205,23 @@ def linear_cross_entropy(
             call, weight_layout, shift, index, temperature, softcap, logit_scale, exact, check,
             (reduction, label_smoothing, z_loss, token_weight is not None, classes),
         )  # fmt: skip
-        others, main_grad = agreed.checked
-        if others[0] is not None:
-            arguments.check_shape("weight", others[0], (agreed.place.total,))
+        further, main_grad = agreed.checked
+        if further[0] is not None:
+            arguments.check_shape("weight", further[0], (agreed.place.total,))
         with _operators.AsTorch():
-            loss, _, lse, _ = _shards.losses(agreed, others, main_grad, _operators.main_grad_owner(linear_weight))
-        loss = agreed.rows.results(loss) if reduction == "none" else loss
-        return (loss, agreed.rows.results(lse)) if return_lse else loss
+            return chosen(agreed.rows, _shards.losses(agreed, further, main_grad, owner))
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
-    kind = arguments.check_reduction(reduction)
-    smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1")
-    arguments.check_options(options)
-    arguments.check_flag("return_lse", return_lse)
+    arguments.check_reduction(reduction)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(rows.temperatures(temperature), softcap, logit_scale, rows.values)
-    main_grad = None
-    if accumulate_into is not None:
-        main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout, rows)
-    wants = _wants(rows, reduction, main_grad)
-    inputs: list[Any] = [
+    main_grad = main_grad_of(rows, linear_weight)
+    inputs = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
-        arguments.check_exact(exact, rows),
-        _class_weight(weight, rows, rows.weight.shape[0]), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
-        arguments.check_number("z_loss", z_loss, -1e30, 1e30, "from -1e30 to 1e30"), False, *wants, _check_budget(memory_budget),
-        arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "from 0 to 1"),
+        arguments.check_exact(exact, rows), *others(rows, rows.weight.shape[0], _wants(rows, reduction, main_grad)),
     ]  # fmt: skip
     with _operators.AsTorch():
-        loss, _, lse, _ = _loss(rows, inputs, main_grad, _operators.main_grad_owner(linear_weight))
-    if kind == 2:
-        loss = rows.results(loss)
-    return (loss, rows.results(lse)) if return_lse else loss
+        return chosen(rows, _loss(rows, inputs, main_grad, owner))
 
 
 @overload
