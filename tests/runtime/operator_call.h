@@ -22,6 +22,32 @@ typedef struct {
     size_t *workspace_bytes;
 } operator_call;
 
+/* Defines the functions of an operator, logits_logp, as an operator_call has them. */
+#define OPERATOR_CALL_FUNCTIONS(X)                                                          \
+    static flp_status X##_create_plan(flp_context *of, const void *wanted, flp_plan **made) \
+    {                                                                                       \
+        return flp_##X##_plan_create(of, wanted, made);                                     \
+    }                                                                                       \
+    static flp_status X##_execute_plan(flp_plan *of, const void *with)                      \
+    {                                                                                       \
+        return flp_##X##_execute(of, with);                                                 \
+    }                                                                                       \
+    static flp_status X##_run(flp_context *in, const void *wanted, const void *with)        \
+    {                                                                                       \
+        return flp_##X(in, wanted, with);                                                   \
+    }                                                                                       \
+    static flp_status X##_prepare(flp_context *in, const void *wanted, void *stream)        \
+    {                                                                                       \
+        return flp_##X##_prepare(in, wanted, stream);                                       \
+    }
+/* Its operator_call, with the test file's context, plan and workspace. most, of: the problem's rows and its backend. */
+#define OPERATOR_CALL(X, its_problem, its_args, most, of)                                                                                                 \
+    {                                                                                                                                                     \
+        .plan_create = X##_create_plan, .execute = X##_execute_plan, .run = X##_run, .prepare = X##_prepare, .prepare_name = "flp_" #X "_prepare",        \
+        .context = &context, .plan = &plan, .memory = &workspace, .problem = &(its_problem), .args = &(its_args), .most_rows = &(most), .backend = &(of), \
+        .rows = &(its_args).rows, .workspace = &(its_args).workspace, .stream = &(its_args).stream, .workspace_bytes = &(its_args).workspace_bytes,       \
+    }
+
 /* The running test's operator, which the setup of its file sets. */
 extern const operator_call *operator_call_current;
 

@@ -22,44 +22,8 @@ static flp_linear_cross_entropy_args args;
 static flp_plan *plan;
 static void *workspace;
 
-static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
-{
-    return flp_linear_cross_entropy_plan_create(of, wanted, made);
-}
-
-static flp_status execute(flp_plan *of, const void *with)
-{
-    return flp_linear_cross_entropy_execute(of, with);
-}
-
-static flp_status run(flp_context *in, const void *wanted, const void *with)
-{
-    return flp_linear_cross_entropy(in, wanted, with);
-}
-
-static flp_status prepare(flp_context *in, const void *wanted, void *stream)
-{
-    return flp_linear_cross_entropy_prepare(in, wanted, stream);
-}
-
-static const operator_call call = {
-    .plan_create = create_plan,
-    .execute = execute,
-    .run = run,
-    .prepare = prepare,
-    .prepare_name = "flp_linear_cross_entropy_prepare",
-    .context = &context,
-    .plan = &plan,
-    .memory = &workspace,
-    .problem = &problem,
-    .args = &args,
-    .most_rows = &problem.backward.forward.rows,
-    .backend = &problem.backward.forward.backend,
-    .rows = &args.rows,
-    .workspace = &args.workspace,
-    .stream = &args.stream,
-    .workspace_bytes = &args.workspace_bytes,
-};
+OPERATOR_CALL_FUNCTIONS(linear_cross_entropy)
+static const operator_call call = OPERATOR_CALL(linear_cross_entropy, problem, args, problem.backward.forward.rows, problem.backward.forward.backend);
 
 /* No weight, so that every p is 1 / VOCAB. */
 static int start(void **state)

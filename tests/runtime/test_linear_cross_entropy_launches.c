@@ -23,25 +23,8 @@ static flp_linear_cross_entropy_args args;
 static flp_plan *plan;
 static void *workspace;
 
-static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
-{
-    return flp_linear_cross_entropy_plan_create(of, wanted, made);
-}
-
-static const operator_call call = {
-    .plan_create = create_plan,
-    .context = &context,
-    .plan = &plan,
-    .memory = &workspace,
-    .problem = &problem,
-    .args = &args,
-    .most_rows = &problem.backward.forward.rows,
-    .backend = &problem.backward.forward.backend,
-    .rows = &args.rows,
-    .workspace = &args.workspace,
-    .stream = &args.stream,
-    .workspace_bytes = &args.workspace_bytes,
-};
+OPERATOR_CALL_FUNCTIONS(linear_cross_entropy)
+static const operator_call call = OPERATOR_CALL(linear_cross_entropy, problem, args, problem.backward.forward.rows, problem.backward.forward.backend);
 
 static int start_on_gpu(void **state)
 {

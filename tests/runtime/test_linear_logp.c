@@ -32,31 +32,8 @@ static void keep_parameters(const fake_launch *launch)
     memcpy(&tile, launch->parameters[maps], sizeof(tile));
 }
 
-static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
-{
-    return flp_linear_logp_plan_create(of, wanted, made);
-}
-
-static flp_status execute(flp_plan *of, const void *with)
-{
-    return flp_linear_logp_execute(of, with);
-}
-
-static const operator_call call = {
-    .plan_create = create_plan,
-    .execute = execute,
-    .context = &context,
-    .plan = &plan,
-    .memory = &workspace,
-    .problem = &problem,
-    .args = &args,
-    .most_rows = &problem.rows,
-    .backend = &problem.backend,
-    .rows = &args.rows,
-    .workspace = &args.workspace,
-    .stream = &args.stream,
-    .workspace_bytes = &args.workspace_bytes,
-};
+OPERATOR_CALL_FUNCTIONS(linear_logp)
+static const operator_call call = OPERATOR_CALL(linear_logp, problem, args, problem.rows, problem.backend);
 
 static void make_plan(void)
 {

@@ -21,44 +21,8 @@ static flp_linear_logp_backward_args args;
 static flp_plan *plan;
 static void *workspace;
 
-static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
-{
-    return flp_linear_logp_backward_plan_create(of, wanted, made);
-}
-
-static flp_status execute(flp_plan *of, const void *with)
-{
-    return flp_linear_logp_backward_execute(of, with);
-}
-
-static flp_status run(flp_context *in, const void *wanted, const void *with)
-{
-    return flp_linear_logp_backward(in, wanted, with);
-}
-
-static flp_status prepare(flp_context *in, const void *wanted, void *stream)
-{
-    return flp_linear_logp_backward_prepare(in, wanted, stream);
-}
-
-static const operator_call call = {
-    .plan_create = create_plan,
-    .execute = execute,
-    .run = run,
-    .prepare = prepare,
-    .prepare_name = "flp_linear_logp_backward_prepare",
-    .context = &context,
-    .plan = &plan,
-    .memory = &workspace,
-    .problem = &problem,
-    .args = &args,
-    .most_rows = &problem.forward.rows,
-    .backend = &problem.forward.backend,
-    .rows = &args.rows,
-    .workspace = &args.workspace,
-    .stream = &args.stream,
-    .workspace_bytes = &args.workspace_bytes,
-};
+OPERATOR_CALL_FUNCTIONS(linear_logp_backward)
+static const operator_call call = OPERATOR_CALL(linear_logp_backward, problem, args, problem.forward.rows, problem.forward.backend);
 
 /* No weight, so that every p is 1 / VOCAB. */
 static int start(void **state)

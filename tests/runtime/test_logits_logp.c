@@ -15,7 +15,7 @@ static _Alignas(256) int64_t target[MOST + 2], row_index[MOST + 2];
 static _Alignas(256) int32_t argmax[MOST + 4];
 static flp_context *context;
 static flp_plan *plan;
-static void *memory;
+static void *workspace;
 static int64_t most_rows;
 static flp_backend *backend_of; /* the problem's */
 
@@ -24,61 +24,10 @@ static flp_logits_logp_args args;
 static flp_logits_logp_backward_problem backward;
 static flp_logits_logp_backward_args backward_args;
 
-static flp_status create_forward(flp_context *c, const void *p, flp_plan **made)
-{
-    return flp_logits_logp_plan_create(c, p, made);
-}
-static flp_status execute_forward(flp_plan *p, const void *a)
-{
-    return flp_logits_logp_execute(p, a);
-}
-static flp_status run_forward(flp_context *c, const void *p, const void *a)
-{
-    return flp_logits_logp(c, p, a);
-}
-static flp_status prepare_forward(flp_context *c, const void *p, void *stream)
-{
-    return flp_logits_logp_prepare(c, p, stream);
-}
-static flp_status create_backward(flp_context *c, const void *p, flp_plan **made)
-{
-    return flp_logits_logp_backward_plan_create(c, p, made);
-}
-static flp_status execute_backward(flp_plan *p, const void *a)
-{
-    return flp_logits_logp_backward_execute(p, a);
-}
-static flp_status run_backward(flp_context *c, const void *p, const void *a)
-{
-    return flp_logits_logp_backward(c, p, a);
-}
-static flp_status prepare_backward(flp_context *c, const void *p, void *stream)
-{
-    return flp_logits_logp_backward_prepare(c, p, stream);
-}
-
-static const operator_call forward_call = {
-    create_forward,   execute_forward, run_forward,     prepare_forward, "flp_logits_logp_prepare", &context, &plan, &memory, &problem, &args, &most_rows,
-    &problem.backend, &args.rows,      &args.workspace, &args.stream,    &args.workspace_bytes,
-};
-static const operator_call backward_call = {
-    create_backward,
-    execute_backward,
-    run_backward,
-    prepare_backward,
-    "flp_logits_logp_backward_prepare",
-    &context,
-    &plan,
-    &memory,
-    &backward,
-    &backward_args,
-    &most_rows,
-    &backward.backend,
-    &backward_args.rows,
-    &backward_args.workspace,
-    &backward_args.stream,
-    &backward_args.workspace_bytes,
-};
+OPERATOR_CALL_FUNCTIONS(logits_logp)
+OPERATOR_CALL_FUNCTIONS(logits_logp_backward)
+static const operator_call forward_call = OPERATOR_CALL(logits_logp, problem, args, most_rows, problem.backend);
+static const operator_call backward_call = OPERATOR_CALL(logits_logp_backward, backward, backward_args, most_rows, backward.backend);
 
 /* All that the two directions can be given, through an index. */
 static void fill_forward(void)
