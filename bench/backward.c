@@ -134,13 +134,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
     status = flp_gpu_allocate(setting->gpu, bytes, &b->workspace);
     b->forward_args = (flp_linear_logp_args){
         .rows = b->forward.rows,
-        .hidden = flp_gpu_pointer(setting->hidden.data),
-        .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target),
-        .ignore_index = -100,
-        .flags = FLP_IGNORE_INDEX,
-        .temperature = setting->temperature.of_all,
-        .row_temperature = flp_gpu_pointer(setting->temperature.row_temperature),
+        FLP_GRADIENT_SETTING_INPUTS(setting),
         .logp = flp_gpu_pointer(setting->logp),
         .lse = flp_gpu_pointer(setting->lse),
         .workspace = flp_gpu_pointer(b->workspace),
@@ -149,13 +143,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
     };
     b->backward_args = (flp_linear_logp_backward_args){
         .rows = b->forward.rows,
-        .hidden = flp_gpu_pointer(setting->hidden.data),
-        .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target),
-        .ignore_index = -100,
-        .flags = FLP_IGNORE_INDEX,
-        .temperature = setting->temperature.of_all,
-        .row_temperature = flp_gpu_pointer(setting->temperature.row_temperature),
+        FLP_GRADIENT_SETTING_INPUTS(setting),
         .lse = flp_gpu_pointer(setting->lse),
         .g_logp = flp_gpu_pointer(setting->g),
         .grad_hidden = flp_gpu_pointer(setting->grad_hidden),

@@ -109,13 +109,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
         status = flp_gpu_allocate(setting->gpu, sizeof(float), &b->loss);
     b->args = (flp_linear_cross_entropy_args){
         .rows = setting->problem.rows,
-        .hidden = flp_gpu_pointer(setting->hidden.data),
-        .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target),
-        .ignore_index = -100,
-        .flags = FLP_IGNORE_INDEX,
-        .temperature = setting->temperature.of_all,
-        .row_temperature = flp_gpu_pointer(setting->temperature.row_temperature),
+        FLP_GRADIENT_SETTING_INPUTS(setting),
         .token_weights = flp_gpu_pointer(b->token_weights),
         .loss = flp_gpu_pointer(b->loss),
         .logp = flp_gpu_pointer(setting->logp),

@@ -9,6 +9,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "baselines.h"
+#include "core/tune_arrays.h"
 #include "device/gpu_reference.h"
 #include "mma_product.h"
 #include "operators/linear/linear_logp_plan.h"
@@ -124,7 +125,7 @@ static flp_status fill_inputs(forward *f)
     flp_status status;
 
     for (int64_t i = 0; i < p->rows; i++)
-        f->targets[i] = i == 0 ? p->vocab - 1 : (i * 7919 + 13) % p->vocab;
+        f->targets[i] = flp_tune_arrays_target(i, p->vocab);
     status = flp_gpu_kernels_fill(f->gpu, &f->kernels, &f->hidden, HIDDEN_STREAM, 1);
     if (status == FLP_OK)
         status = flp_gpu_kernels_fill(f->gpu, &f->kernels, &f->weight, WEIGHT_STREAM, 2 / sqrt((double)p->hidden));

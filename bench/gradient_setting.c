@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "cases.h"
+#include "core/tune_arrays.h"
 #include "peaked_inputs.h"
 
 enum { NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, G_STREAM = 33, ZERO_STREAM = 34 };
@@ -121,7 +122,7 @@ static flp_status fill_inputs(flp_gradient_setting *b)
     flp_status status;
 
     for (int64_t i = 0; i < rows; i++) {
-        b->targets[i] = i == 0 ? b->problem.vocab - 1 : b->filter_eps > 0 ? flp_peaked_inputs_target(i, b->problem.vocab) : (i * 7919 + 13) % b->problem.vocab;
+        b->targets[i] = i > 0 && b->filter_eps > 0 ? flp_peaked_inputs_target(i, b->problem.vocab) : flp_tune_arrays_target(i, b->problem.vocab);
         b->g_host[i] = (float)(flp_case_random_normal(G_STREAM, (uint64_t)i) / (double)rows);
     }
     status = flp_temperature_make(b->gpu, rows, &b->temperature);

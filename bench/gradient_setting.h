@@ -24,6 +24,12 @@ typedef struct {
     float *g_host, *lse_host;
 } flp_gradient_setting;
 
+/* The fields of the args of a call on the setting's inputs, which all operators have. */
+#define FLP_GRADIENT_SETTING_INPUTS(setting)                                                                                                            \
+    .hidden = flp_gpu_pointer((setting)->hidden.data), .weight = flp_gpu_pointer((setting)->weight.data), .target = flp_gpu_pointer((setting)->target), \
+    .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .temperature = (setting)->temperature.of_all,                                                      \
+    .row_temperature = flp_gpu_pointer((setting)->temperature.row_temperature)
+
 /* The caller has filled in problem, hidden_dtype, weight_dtype, filter_eps, temperature and gpu, and ends with flp_gradient_setting_close, also after a
  * failure. */
 flp_status flp_gradient_setting_open(flp_gradient_setting *setting);

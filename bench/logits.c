@@ -9,6 +9,7 @@
 #include "baselines.h"
 #include "cpu/convert.h"
 #include "core/plan.h"
+#include "core/tune_arrays.h"
 #include "regimes.h"
 
 enum { CHECKED_ROWS = 8, NON_BLOCKING = 1, LOGITS_STREAM = 33, LAUNCH_BYTES = 4 << 20 };
@@ -104,7 +105,7 @@ static flp_status fill_rows(bench *b)
     if (!ones || !b->targets)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for targets");
     for (size_t i = 0; status == FLP_OK && i < rows; i++) {
-        b->targets[i] = i == 0 ? b->problem.vocab - 1 : (int64_t)(i * 7919 + 13) % b->problem.vocab;
+        b->targets[i] = flp_tune_arrays_target((int64_t)i, b->problem.vocab);
         ones[i] = 1;
     }
     if (status == FLP_OK)

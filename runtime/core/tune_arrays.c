@@ -153,7 +153,7 @@ static void fill_targets(const flp_tune_arrays *arrays, const flp_tune_array *ar
     const int64_t vocab = flp_arguments_vocab(arrays->calls->arguments, arrays->problem);
 
     for (int64_t i = 0; i < count; i++) {
-        const int64_t target = i == 0 ? vocab - 1 : (i * 7919 + 13) % vocab;
+        const int64_t target = flp_tune_arrays_target(i, vocab);
         const int32_t narrow = (int32_t)target;
 
         memcpy(to + i * array->element_bytes, array->element_bytes == 8 ? (const void *)&target : (const void *)&narrow, (size_t)array->element_bytes);

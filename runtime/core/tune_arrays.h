@@ -31,6 +31,12 @@ typedef struct {
     flp_tune_array array[FLP_TUNE_ARRAYS];
 } flp_tune_arrays;
 
+/* The target of row i of a call that is timed: spread over the vocabulary's entries 0 .. vocab - 1, the first row's is the last. The benchmark has it, too. */
+static inline int64_t flp_tune_arrays_target(int64_t i, int64_t vocab)
+{
+    return i == 0 ? vocab - 1 : (i * 7919 + 13) % vocab;
+}
+
 /* Fills in array and count, without allocating anything. FLP_INTERNAL: a tuning cannot make calls of this operator or problem. */
 flp_status flp_tune_arrays_describe(flp_tune_arrays *arrays);
 int64_t flp_tune_arrays_bytes(const flp_tune_arrays *arrays);
