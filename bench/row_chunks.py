@@ -100,7 +100,7 @@ def main():
     args = parser.parse_args()
     try:
         steps = measured(args.results, args.most_call, args.regime)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise SystemExit(f"row_chunks: results of fusedlogp_bench are wanted: {error}") from None
     if not steps:
         raise SystemExit("row_chunks: no result names its parts and rows")

@@ -29,14 +29,26 @@ function emit.check(spec)
   return emit.kernel_of(spec).check(spec, arch.find(spec.arch))
 end
 
--- The largest s of a forward that is a part of a step or a loss: their workspace has room for the splits of selection's tiles, none of which has a larger s
--- (flp_linear_budget_most_splits in runtime/operators/linear/linear_budget.c).
-local most_s_in_step = 132
+-- KEEP IN STEP: flp_linear_budget_most_splits (runtime/operators/linear/linear_budget.c), which has the same tiles: columns and s of those that selection
+-- chooses; and flp_split_compute (runtime/operators/linear/linear_logp_plan.c).
+emit.tiles_of_steps = { { 256, 132 }, { 192, 132 }, { 168, 132 }, { 128, 132 }, { 128, 108 } }
+local function splits_of(vocab, columns, s)
+  local tiles = (vocab + columns - 1) // columns
+  return tiles // s < 2 and tiles or s + tiles % s
+end
+
+-- A forward that is a part of a step or of a loss: their workspace has room for the splits of any tile that selection chooses.
+local function has_room_for_splits(spec, p)
+  for _, tile in ipairs(emit.tiles_of_steps) do
+    if splits_of(p.v, spec.bv, spec.s) <= splits_of(p.v, tile[1], tile[2]) then return true end
+  end
+end
 
 -- Whether a kernel can do a problem: true, or nil and the reason.
 function emit.serves(spec, p)
-  if (p.loss or p.forward) and (spec.s or 0) > most_s_in_step then
-    return nil, ("s = %d: the workspace of a step or a loss has room for the splits of s = %d at most"):format(spec.s, most_s_in_step)
+  if spec.s and (p.loss or p.forward) and not has_room_for_splits(spec, p) then
+    return nil, ("bv = %d, s = %d: %d splits are more than the workspace of a step or a loss has room for"):format(spec.bv, spec.s,
+      splits_of(p.v, spec.bv, spec.s))
   end
   local longest_row = emit.kernel_of(spec).longest_row
   if not longest_row or p.v <= longest_row(spec) then return true end

@@ -3,8 +3,10 @@ return {
   inputs = { "advantages", "old_logp" },
   parameters = { { "clip_low", 0.2 }, { "clip_high", 0.2 } },
   loss = function(t)
-    local ratio = exp(min(t.logp - t.old_logp, 80)) -- finite, so that an advantage of 0 gives 0
+    local ratio = exp(t.logp - t.old_logp)
     local clipped = clamp(ratio, 1 - t.clip_low, 1 + t.clip_high)
-    return -min(ratio * t.advantages, clipped * t.advantages)
+    -- Without an advantage nothing is gained, also where the ratio overflows.
+    local gain = where(less(0, abs(t.advantages)), min(ratio * t.advantages, clipped * t.advantages), t.advantages)
+    return -gain
   end,
 }

@@ -4,10 +4,12 @@ return {
   inputs = { "advantages", "old_logp", "reference_logp" },
   parameters = { { "clip_low", 0.2 }, { "clip_high", 0.2 }, { "kl_scale", 0.05 } },
   loss = function(t)
-    local ratio = exp(min(t.logp - t.old_logp, 80)) -- finite, so that an advantage of 0 gives 0
+    local ratio = exp(t.logp - t.old_logp)
     local clipped = clamp(ratio, 1 - t.clip_low, 1 + t.clip_high)
     local difference = t.reference_logp - t.logp
     local divergence = where(less(0, abs(t.kl_scale)), t.kl_scale * (exp(difference) - difference - 1), 0)
-    return -min(ratio * t.advantages, clipped * t.advantages) + divergence
+    -- Without an advantage nothing is gained, also where the ratio overflows.
+    local gain = where(less(0, abs(t.advantages)), min(ratio * t.advantages, clipped * t.advantages), t.advantages)
+    return -gain + divergence
   end,
 }

@@ -41,6 +41,7 @@ def _wanted(operator: str, args: Sequence[Any]) -> Sequence[bool]:
 _LINEAR_ENTROPY, _LINEAR_BUDGET = _at("linear_logp", "entropy", "memory_budget")
 _LINEAR = _LINEAR_ENTROPY  # the arguments before it are those that all linear operators begin with
 _CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT = _at("linear_cross_entropy", "g_loss", "reduction", "entropy", "want_hidden")
+_CE_TOKEN_INPUTS = _place("linear_cross_entropy", "token_inputs")
 _CE_INPUTS = _count("linear_cross_entropy")
 # The arguments of a forward that are tensors, lists of them or None.
 _CE_TENSORS = _at("linear_cross_entropy", "hidden", "weight", "bias", "target", "row_temperature", "class_weight", "token_weight", "token_inputs")
@@ -620,7 +621,7 @@ def _folding(op: Any, rows: Sequence[int], row_shaped: Callable[[tuple], Sequenc
             if args[i] is None:
                 continue
             batched = args[i].movedim(in_dims[i], 0) if in_dims[i] is not None else args[i].expand(info.batch_size, *args[i].shape)
-            folded[i] = batched.reshape(-1, *batched.shape[2:]).contiguous()  # samples of one row may lie anyhow, or be one sample
+            folded[i] = batched.reshape(-1, *batched.shape[2:]).contiguous()  # which a reshape of samples of one row need not be
         results = op(*folded)
         if isinstance(results, Tensor):
             return results.reshape(info.batch_size, -1, *results.shape[1:]), 0
@@ -637,7 +638,7 @@ def _always(args: tuple) -> Sequence[bool]:
 
 def _loss_a_row(args: tuple) -> Sequence[bool]:
     # Each sample has gradients of a weight of its own, and a reduced loss of its own.
-    return (True,) if args[_CE_REDUCTION] == _REDUCE_NONE and not any(args[_CE_WANT + 1 : _CE_WANT + 3]) and args[_CE_TENSORS[-1]] is None else ()
+    return (True,) if args[_CE_REDUCTION] == _REDUCE_NONE and not any(args[_CE_WANT + 1 : _CE_WANT + 3]) and args[_CE_TOKEN_INPUTS] is None else ()
 
 
 # The inputs of which each has a value, or a row of values, for each row.

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -121,6 +122,14 @@ flp_status flp_file_append(int directory, const char *path, unsigned mode, const
     if (close(file) != 0 && status == FLP_OK)
         status = io_failed(path, "write it");
     return status;
+}
+
+int flp_file_is_leftover(const struct stat *facts)
+{
+    enum { HOUR = 3600 };
+    const time_t age = time(NULL) - facts->st_mtim.tv_sec;
+
+    return age >= HOUR || age <= -HOUR;
 }
 
 /* Opens a new file beside path under a name that no other process or host has. */

@@ -2,10 +2,15 @@
 #ifndef FLP_BASE_FILE_H
 #define FLP_BASE_FILE_H
 #include <stddef.h>
+#include <sys/stat.h>
 #include "fusedlogp.h"
 
 /* Part of the temporary name under which flp_file_publish writes. A file of such a name that remains was left by a killed process. */
 #define FLP_FILE_PRIVATE_MARK ".writing-"
+
+/* 1: a file of these facts that a process may still have been writing was left by one that was killed: it is an hour old, or so far in the future that a clock
+ * must have been ahead. */
+int flp_file_is_leftover(const struct stat *facts);
 
 /* Reads a whole file into malloc'ed *bytes, with a 0 byte after the end that *count does not include. path is relative to a directory descriptor
  * (or AT_FDCWD). FLP_IO_FAILED names path and reason, and errno is the reason; FLP_OUT_OF_MEMORY. */

@@ -45,6 +45,6 @@ typedef struct {
 flp_status flp_model_head_find(const char *path, flp_model_head *head);
 void flp_model_head_free(flp_model_head *head);
 
-/* Whether a file is one of those by which flp_model_head_find finds the head of the model at path: its config.json, or the index of its tensors. */
+/* Whether a file is one of those of the model at path: its config.json, the index of its tensors, or one that holds some. */
 int flp_model_head_reads(const char *path, const struct stat *file);
 #endif

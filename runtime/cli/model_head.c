@@ -164,12 +164,25 @@ static int is_in(const char *folder, const char *name, const struct stat *file)
     return is;
 }
 
+/* Whether it is one of the files that hold the model's tensors. */
+static int holds_tensors(const char *folder, const struct stat *file)
+{
+    json_t *files = NULL, *name;
+    const char *tensor;
+    int holds = 0;
+    if (read_files(folder, &files) == FLP_OK)
+        json_object_foreach (files, tensor, name)
+            holds = holds || (json_is_string(name) && is_in(folder, json_string_value(name), file));
+    json_decref(files);
+    return holds;
+}
+
 int flp_model_head_reads(const char *path, const struct stat *file)
 {
     struct stat facts;
     char *folder = folder_of(path);
     const int is_given = stat(path, &facts) == 0 && facts.st_dev == file->st_dev && facts.st_ino == file->st_ino;
-    const int reads = is_given || (folder != NULL && (is_in(folder, "config.json", file) || is_in(folder, INDEX, file)));
+    const int reads = is_given || (folder != NULL && (is_in(folder, "config.json", file) || is_in(folder, INDEX, file) || holds_tensors(folder, file)));
     free(folder);
     return reads;
 }

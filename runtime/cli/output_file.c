@@ -22,13 +22,31 @@ static int folder_length(const char *path)
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-/* Copies given to path and, as long as that is a symbolic link, replaces it by the link's target, which is relative to the link's folder. */
-static flp_status follow_links(const char *given, char path[PATH_MAX])
+/* The descriptor that a name under /dev stands for, -1 if none: what is open there is written to, not the file of its name. */
+static int descriptor_of(const char *path)
+{
+    static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/" };
+    int descriptor, end = 0;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0 && sscanf(path + strlen(folders[i]), "%9d%n", &descriptor, &end) == 1 &&
+            path[strlen(folders[i]) + (size_t)end] == 0 && descriptor >= 0)
+            return descriptor;
+    return -1;
+}
+
+/* Copies given to path and, as long as that is a symbolic link, replaces it by the link's target, which is relative to the link's folder. Ends at the name of a
+ * descriptor, which is then *descriptor, else -1. */
+static flp_status follow_links(const char *given, char path[PATH_MAX], int *descriptor)
 {
     char target[PATH_MAX], next[PATH_MAX];
     if (snprintf(path, PATH_MAX, "%s", given) >= PATH_MAX)
         return refuse(given, strerror(ENAMETOOLONG));
     for (int links = 0; links < MOST_LINKS; links++) {
+        *descriptor = descriptor_of(path);
+        if (*descriptor >= 0)
+            return FLP_OK;
         ssize_t length = readlink(path, target, sizeof target - 1);
         if (length < 0)
             return FLP_OK; /* no link, or not there */
@@ -59,31 +77,22 @@ static flp_status find_folder(const char *given, flp_output_file *file)
     return FLP_OK;
 }
 
-/* The descriptor that a name under /dev stands for, -1 if none: what is open there is written to, not the file of its name. */
-static int descriptor_of(const char *path)
-{
-    static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
-    int descriptor, end = 0;
-    if (strcmp(path, "/dev/stderr") == 0)
-        return STDERR_FILENO;
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        if (strncmp(path, folders[i], strlen(folders[i])) == 0 && sscanf(path + strlen(folders[i]), "%9d%n", &descriptor, &end) == 1 &&
-            path[strlen(folders[i]) + (size_t)end] == 0 && descriptor >= 0)
-            return descriptor;
-    return -1;
-}
-
 static int is_standard_output(const struct stat *facts)
 {
     struct stat output;
     return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == facts->st_dev && output.st_ino == facts->st_ino;
 }
 
+static int can_write(int descriptor)
+{
+    const int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
 /* A standard output that was closed when the program started can only be read (flp_console_start). */
 static flp_status check_open(const char *path)
 {
-    const int flags = fcntl(STDOUT_FILENO, F_GETFL);
-    return flags < 0 || (flags & O_ACCMODE) == O_RDONLY ? refuse(path, "standard output is closed") : FLP_OK;
+    return can_write(STDOUT_FILENO) ? FLP_OK : refuse(path, "standard output is closed");
 }
 
 /* Refuses a terminal: the result is binary, for a program to read. */
@@ -101,6 +110,7 @@ static flp_status find_standard_output(flp_output_file *file)
 flp_status flp_output_file_find(const char *path, flp_output_file *file)
 {
     memset(file, 0, sizeof *file);
+    file->descriptor = -1;
     if (strcmp(path, "-") == 0)
         return find_standard_output(file);
     if (stat(path, &file->facts) != 0 && errno != ENOENT)
@@ -108,14 +118,19 @@ flp_status flp_output_file_find(const char *path, flp_output_file *file)
     int exists = file->facts.st_mode != 0;
     if (exists && S_ISDIR(file->facts.st_mode))
         return refuse(path, "wanted a file, not a folder");
-    if (exists && (is_standard_output(&file->facts) || !S_ISREG(file->facts.st_mode) || descriptor_of(path) >= 0)) {
-        file->kind = is_standard_output(&file->facts) ? FLP_OUTPUT_STDOUT : FLP_OUTPUT_STREAM;
+    if (exists && is_standard_output(&file->facts)) {
+        file->kind = FLP_OUTPUT_STDOUT;
         snprintf(file->path, sizeof file->path, "%s", path);
-        return file->kind == FLP_OUTPUT_STDOUT ? check_open(path) : FLP_OK;
+        return check_open(path);
     }
-    flp_status status = follow_links(path, file->path);
+    flp_status status = follow_links(path, file->path, &file->descriptor);
     if (status != FLP_OK)
         return status;
+    if (file->descriptor >= 0 || (exists && !S_ISREG(file->facts.st_mode))) {
+        file->kind = FLP_OUTPUT_STREAM;
+        snprintf(file->path, sizeof file->path, "%s", path);
+        return file->descriptor < 0 || can_write(file->descriptor) ? FLP_OK : refuse(path, "it is not open for writing");
+    }
     file->kind = exists ? FLP_OUTPUT_REGULAR : FLP_OUTPUT_NEW;
     return find_folder(path, file);
 }
@@ -147,13 +162,17 @@ static flp_status write_output(const char *path, const void *bytes, size_t count
     return flp_status_fail(FLP_IO_FAILED, "%s: cannot write it: %s", path, strerror(errno));
 }
 
-static flp_status write_stream(const char *path, const void *bytes, size_t count)
+static flp_status write_stream(const flp_output_file *file, const void *bytes, size_t count)
 {
-    const int given = descriptor_of(path);
-    int descriptor = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    const char *path = file->path;
+    int descriptor = file->descriptor >= 0 ? fcntl(file->descriptor, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "w");
-    if (stream == NULL)
-        return flp_status_fail(FLP_IO_FAILED, "%s: cannot open it: %s", path, strerror(errno));
+    if (stream == NULL) {
+        flp_status status = flp_status_fail(FLP_IO_FAILED, "%s: cannot open it: %s", path, strerror(errno));
+        if (descriptor >= 0)
+            close(descriptor);
+        return status;
+    }
     int failed = fwrite(bytes, 1, count, stream) != count;
     int reason = errno;
     if (fclose(stream) != 0 && !failed) {
@@ -172,7 +191,7 @@ flp_status flp_output_file_write(const char *path, const void *bytes, size_t cou
     if (file.kind == FLP_OUTPUT_STDOUT)
         return write_output(path, bytes, count);
     if (file.kind == FLP_OUTPUT_STREAM)
-        return write_stream(path, bytes, count);
+        return write_stream(&file, bytes, count);
     /* The new file keeps the old one's mode, so that a private file stays private, also while it is written. */
     const unsigned mode = file.kind == FLP_OUTPUT_REGULAR ? file.facts.st_mode & 0666 : 0644;
     status = flp_file_publish_as(AT_FDCWD, file.path, mode | 0200, bytes, count);

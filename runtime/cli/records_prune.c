@@ -11,8 +11,7 @@
 #include "cli/console.h"
 #include "cli/records.h"
 
-/* No process takes LEFTOVER_SECONDS to write a record. */
-enum { LEFTOVER_SECONDS = 3600, SECONDS_OF_DAY = 86400 };
+enum { SECONDS_OF_DAY = 86400 };
 
 /* The date of days_ago days ago, as "2026-11-22". */
 static void format_day(int days_ago, char day[FLP_RECORD_WORD_BYTES])
@@ -63,8 +62,7 @@ static int remove_leftovers(const flp_records_command *command, int directory, j
     while (stream && (entry = readdir(stream))) {
         struct stat facts;
         if (strstr(entry->d_name, FLP_FILE_PRIVATE_MARK) && fstatat(directory, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-            time(NULL) - facts.st_mtim.tv_sec > LEFTOVER_SECONDS &&
-            remove_file(command, directory, entry->d_name, "a killed process left it", removed) != FLP_EXIT_OK)
+            flp_file_is_leftover(&facts) && remove_file(command, directory, entry->d_name, "a killed process left it", removed) != FLP_EXIT_OK)
             code = FLP_EXIT_FAILED;
     }
     if (stream)

@@ -25,7 +25,9 @@ int flp_records_open(const flp_records_command *command, int makes, flp_records 
 {
     flp_status status = flp_records_create(&(flp_records_options){ .directory = command->directory }, records);
     if (status == FLP_OK)
-        status = check_directory(flp_records_directory(*records), makes || command->directory == NULL);
+        status = command->directory != NULL || getenv("FUSEDLOGP_RECORDS_DIR") != NULL
+                     ? check_directory(flp_records_directory(*records), makes || command->directory == NULL)
+                     : FLP_OK; /* of a directory that nobody named, the warning is enough */
     if (status == FLP_OK)
         status = flp_records_list(*records, files);
     return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);

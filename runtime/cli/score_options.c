@@ -104,7 +104,8 @@ static void name_shards(struct argp_state *state, flp_score_options *options)
         if (*paths[i] == NULL)
             continue;
         flp_output_file file;
-        if (flp_output_file_find(*paths[i], &file) == FLP_OK && (file.kind == FLP_OUTPUT_STDOUT || file.kind == FLP_OUTPUT_STREAM))
+        flp_output_file_find(*paths[i], &file); /* what it refuses has its kind, too */
+        if (file.kind == FLP_OUTPUT_STDOUT || file.kind == FLP_OUTPUT_STREAM)
             argp_error(state, "--shard: wanted results in files, got %s", *paths[i]);
         int length = snprintf(options->shard_path[i], PATH_MAX, "%s.shard-%" PRId64 "-of-%" PRId64, *paths[i], shard->index, shard->count);
         if (length >= PATH_MAX)

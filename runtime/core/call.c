@@ -1,10 +1,10 @@
 /* One call of any operator. */
 #include "core/call.h"
 
-#include <fenv.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/sized.h"
 #include "base/status.h"
 #include "core/arguments.h"
@@ -73,17 +73,11 @@ static flp_status run_on_gpu(const flp_operator_calls *calls, const flp_plan *pl
     return status == FLP_OK ? calls->launch(plan, work, &found->workspace) : status;
 }
 
-/* A caller's rounding mode, or its flushing of subnormal numbers, would change the bits of those rows that its own thread computes. */
 static flp_status run_on_cpu(const flp_operator_calls *calls, flp_plan *plan, const void *work)
 {
     int64_t bad_count = 0, bad_first = INT64_MAX;
-    fenv_t callers;
-    flp_status status;
+    flp_status status = calls->run_on_cpu(plan, work, &bad_count, &bad_first);
 
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
-    status = calls->run_on_cpu(plan, work, &bad_count, &bad_first);
-    fesetenv(&callers);
     flp_tally_add_bad_targets(plan, bad_count, bad_first);
     return status;
 }
@@ -140,8 +134,7 @@ static flp_status check_targets(const flp_operator_calls *calls, const flp_plan 
     return flp_targets_check(plan, &targets);
 }
 
-/* cuda_context: the id of the current CUDA context; ignored on the CPU path. */
-static flp_status execute(const flp_operator_calls *calls, flp_plan *plan, const void *args, const flp_call *call, unsigned long long cuda_context)
+static flp_status execute_by_default(const flp_operator_calls *calls, flp_plan *plan, const void *args, const flp_call *call, unsigned long long cuda_context)
 {
     own_work own;
     const void *work = calls->makes_work ? &own : args;
@@ -156,6 +149,19 @@ static flp_status execute(const flp_operator_calls *calls, flp_plan *plan, const
     if (status != FLP_OK)
         return status;
     return flp_plan_on_gpu(plan) ? run_on_gpu(calls, plan, call, work) : run_on_cpu(calls, plan, work);
+}
+
+/* cuda_context: the id of the current CUDA context; ignored on the CPU path. What the caller's thread computes, also for kernels, it computes in the default
+ * floating-point environment. */
+static flp_status execute(const flp_operator_calls *calls, flp_plan *plan, const void *args, const flp_call *call, unsigned long long cuda_context)
+{
+    flp_arithmetic arithmetic;
+    flp_status status;
+
+    flp_arithmetic_enter(&arithmetic);
+    status = execute_by_default(calls, plan, args, call, cuda_context);
+    flp_arithmetic_leave(&arithmetic);
+    return status;
 }
 
 static const void *take_args(const flp_operator_calls *calls, const void *args, own_args *own, const flp_sizes *sizes, flp_status *status)

@@ -20,7 +20,7 @@ static flp_status free_retired(flp_scratch_buffer *buffer)
     while (buffer->retired && status == FLP_OK) {
         flp_scratch_retired *first = buffer->retired;
 
-        status = flp_device_memory_free(&buffer->device, first->address);
+        status = flp_device_memory_release(&buffer->device, first->address);
         if (status == FLP_OK) {
             buffer->retired = first->next;
             free(first);
@@ -51,7 +51,7 @@ static flp_status outgrow(flp_scratch_buffer *buffer, CUstream stream)
     } else if (status == FLP_OK && buffer->address) {
         status = flp_driver_check(driver, driver->stream_synchronize(stream), "cuStreamSynchronize");
         if (status == FLP_OK)
-            status = flp_device_memory_free(&buffer->device, buffer->address);
+            status = flp_device_memory_release(&buffer->device, buffer->address);
     }
     if (status == FLP_OK)
         forget(buffer);
@@ -126,19 +126,10 @@ static flp_status free_memory(flp_scratch_buffer *buffer, int of_graphs)
 
     if (status != FLP_OK || (buffer->in_graph && !of_graphs))
         return status;
-    status = flp_device_memory_free(&buffer->device, buffer->address);
+    status = flp_device_memory_release(&buffer->device, buffer->address);
     if (status == FLP_OK)
         forget(buffer);
     return status;
-}
-
-/* The records of memory that could not be freed. */
-static void drop_retired(flp_scratch_buffer *buffer)
-{
-    for (flp_scratch_retired *next; buffer->retired; buffer->retired = next) {
-        next = buffer->retired->next;
-        free(buffer->retired);
-    }
 }
 
 int flp_scratch_buffer_is_empty(const flp_scratch_buffer *buffer)
@@ -164,8 +155,12 @@ flp_status flp_scratch_buffer_release(flp_scratch_buffer *buffer, int of_graphs)
 
 void flp_scratch_buffer_destroy(flp_scratch_buffer *buffer)
 {
-    free_memory(buffer, 1);
-    drop_retired(buffer);
+    for (flp_scratch_retired *next; buffer->retired; buffer->retired = next) {
+        next = buffer->retired->next;
+        flp_device_memory_free(&buffer->device, buffer->retired->address);
+        free(buffer->retired);
+    }
+    flp_device_memory_free(&buffer->device, buffer->address);
     destroy_event(buffer);
     pthread_mutex_destroy(&buffer->lent);
     free(buffer);

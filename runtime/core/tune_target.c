@@ -450,9 +450,12 @@ static flp_status make_workspace(flp_tune_target *target, int64_t bytes)
     status = flp_driver_check(target->driver, target->driver->stream_synchronize(target->stream), "cuStreamSynchronize");
     if (status == FLP_OK)
         status = flp_device_memory_allocate(bytes, "the workspace", &made);
-    if (status != FLP_OK)
+    if (status == FLP_OK)
+        status = flp_device_memory_release(&target->device, target->workspace);
+    if (status != FLP_OK) {
+        flp_device_memory_free(&target->device, made);
         return status;
-    flp_device_memory_free(&target->device, target->workspace);
+    }
     target->workspace = made;
     target->workspace_bytes = bytes;
     return FLP_OK;

@@ -175,7 +175,7 @@ flp_status flp_device_memory_allocate(int64_t bytes, const char *what, CUdevicep
     return status == FLP_OK ? status : flp_status_prefix(status, "%" PRId64 " bytes of device memory for %s", bytes, what);
 }
 
-flp_status flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer)
+flp_status flp_device_memory_release(const flp_device *owner, CUdeviceptr pointer)
 {
     const flp_driver *driver;
     CUcontext left;
@@ -186,6 +186,15 @@ flp_status flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer)
     status = flp_driver_check(driver, driver->memory_free(pointer), "cuMemFree");
     flp_device_leave(left);
     return status;
+}
+
+void flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer)
+{
+    char message[FLP_STATUS_MESSAGE_BYTES];
+
+    flp_status_keep_message(message);
+    flp_device_memory_release(owner, pointer);
+    flp_status_restore_message(message);
 }
 
 flp_status flp_device_memory_copy(CUdeviceptr device, void *to_host, const void *from_host, size_t bytes)

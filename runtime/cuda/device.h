@@ -27,8 +27,10 @@ flp_status flp_device_is_capturing(CUstream stream, int *capturing);
 flp_status flp_device_memory_allocate(int64_t bytes, const char *what, CUdeviceptr *pointer);
 
 /* Frees memory that was allocated in owner's context, whichever context is current in this thread. Does nothing where owner's context no longer exists (its
- * memory was freed with it) or the process has forked. pointer may be 0. FLP_CUDA_FAILED: it is not freed. */
-flp_status flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer);
+ * memory was freed with it) or the process has forked. pointer may be 0. FLP_CUDA_FAILED, FLP_CAPTURING: it is not freed. */
+flp_status flp_device_memory_release(const flp_device *owner, CUdeviceptr pointer);
+/* The same for cleaning up: a failure is passed over, and this thread's message stays. */
+void flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer);
 
 /* Copies bytes from device memory to to_host, or from from_host to device memory; exactly one of the two is not NULL. Returns when the copy is done. It uses
  * a stream of its own, so that it neither waits for the caller's streams nor disturbs a capture of them. */

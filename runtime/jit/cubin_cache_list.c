@@ -15,7 +15,7 @@
 #include "jit/cubin_cache_lock.h"
 
 /* Temporary files and lock files older than this are left over from killed processes: no process writes one file, or holds one lock, for so long. */
-enum { LEFTOVER_SECONDS = 3600 };
+enum { FUTURE_SECONDS = 3600 /* by which clocks may differ */ };
 
 static int ends_with(const char *name, const char *end)
 {
@@ -55,9 +55,7 @@ static void refuse(flp_cubin_cache_list *list, const struct stat *facts)
 
 static void sweep_leftover(int directory, const char *name, const struct stat *facts)
 {
-    const time_t age = time(NULL) - facts->st_mtim.tv_sec;
-
-    if (age < LEFTOVER_SECONDS && age > -LEFTOVER_SECONDS) /* in a more distant future it was left by a clock that was ahead */
+    if (!flp_file_is_leftover(facts))
         return;
     if (strstr(name, FLP_FILE_PRIVATE_MARK))
         unlinkat(directory, name, 0);
@@ -134,7 +132,7 @@ static void forget_future(flp_cubin_cache_list *list)
     const time_t now = time(NULL);
 
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].used.tv_sec > now + LEFTOVER_SECONDS)
+        if (list->items[i].used.tv_sec > now + FUTURE_SECONDS)
             list->items[i].used = (struct timespec){ 0 };
 }
 

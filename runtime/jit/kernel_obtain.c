@@ -150,8 +150,8 @@ static flp_status compile_and_store(flp_kernel_origin *origin, const request *re
     return FLP_OK;
 }
 
-/* The compilation's status was FLP_NO_NVRTC: there is an NVRTC, but it is too old, cannot be loaded or does not know the architecture. As where there is none,
- * a kernel that any other build compiled is as good. Where the cache has none, the compilation's status and message stay. */
+/* The compilation's status was FLP_NO_NVRTC: there is an NVRTC, but it is too old, cannot be loaded, lacks its builtins or does not know the architecture. As
+ * where there is none, a kernel that any other build compiled is as good. Where the cache has none, the compilation's status and message stay. */
 static flp_status load_of_any_build(flp_kernel_origin *origin, const request *request, flp_kernel_image *image, int *found)
 {
     flp_cubin_key key = request->key;

@@ -107,6 +107,8 @@ for file in config.json model.safetensors.index.json; do
         score --model sharded --hidden hidden-bf16.npy --target target-u16.npy --out sharded/$file
     check_fails "a plot over a model's $file" 2 "--plot: sharded/$file is a file of --model, sharded" fusedlogp tune --model sharded --plot sharded/$file
 done
+check_fails "a plot over a model's tensors" 2 "--plot: sharded/model-00001-of-00002.safetensors is a file of --model" \
+    fusedlogp tune --model sharded --plot sharded/model-00001-of-00002.safetensors
 check_same "... leaves it as it was" config.txt sharded/config.json
 check_same "... and the index" index.txt sharded/model.safetensors.index.json
 check_fails "a weight beside a model" 2 "--model: wanted without --weight" score --model sharded --weight weight-bf16.npy --hidden h.npy --target t.npy

@@ -166,6 +166,15 @@ check_equal "a descriptor's name takes a result" 0 $?
 echo after >&8
 exec 8>&-
 { echo before; cat wanted.csv; echo after; } >joined.csv
+ln -s /dev/fd/8 linked-descriptor.csv
+exec 8>linked.csv
+echo before >&8
+score --out linked-descriptor.csv
+echo after >&8
+exec 8>&-
+check_same "a link to a descriptor's name is written to in the same way" joined.csv linked.csv
+check_fails "a descriptor that is only read is refused before anything is computed" 1 "--out: /dev/fd/8: it is not open for writing" \
+    sh -c "exec 8<linked.csv; '$build/fusedlogp' score --backend cpu $inputs --out /dev/fd/8"
 check_same "... which is written to what is open there, between what others write" joined.csv held.csv
 touch private.csv
 chmod 600 private.csv

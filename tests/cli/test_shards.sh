@@ -110,6 +110,9 @@ altered '"target":{"dtype":"I64"' '"target":{"dtype":"F64"' ""
 altered '"result":"logp"' '"result":"none"' "result: got 'none', wanted logp, lse, entropy or argmax"
 altered '"result":"logp"' '"result":"lse" ' "a shard of lse, wanted it without targets"
 altered '"target":{"dtype"' '"tarjet":{"dtype"' "a shard of logp, wanted it with targets"
+check_fails "a shard to standard output, although it is closed" 2 "--shard: wanted results in files, got -" sh -c \
+    "'$build/fusedlogp' score --backend cpu --hidden hidden-bf16.npy --weight weight-bf16.npy --target target-u16.npy --shard 0/2 --out - >&-"
+check "... makes no file" "$(ls -- -.shard* 2>/dev/null)"
 fusedlogp merge --quiet --out many.npy part.npy.shard-?-of-5
 (ulimit -n 12 && fusedlogp merge --quiet --out few.npy part.npy.shard-?-of-5) 2>messages
 check_equal "more shards than a process may have open files are merged" 0 $?

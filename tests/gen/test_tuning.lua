@@ -271,16 +271,32 @@ end
 
 -- A step's workspace has room for the splits of selection's tiles.
 function TestTuning.test_a_step_has_no_more_splits_than_its_workspace()
-  local step, loss = "linear_cross_entropy:bf16:n4096:d4096:v128256:gh_bf16:gw_bf16:saved_exp:sum:tokens", "linear_cross_entropy:bf16:n4096:d4096:v128256"
-  local function splits_of(problem, role)
+  local step, loss = "linear_cross_entropy:bf16:n4096:d4096:v%d:gh_bf16:gw_bf16:saved_exp:sum:tokens", "linear_cross_entropy:bf16:n4096:d4096:v%d"
+  local function tiles_of(problem, role)
     local found = {}
-    for _, line in ipairs(candidates(problem, 90, true, 10000)) do found[line:match(role .. "%.s=(%d+)") or "132"] = true end
+    for _, line in ipairs(candidates(problem, 90, true, 10000)) do
+      if line:find(role, 1, true) then found[(line:match(role .. "%.bv=(%d+)") or "-") .. " " .. (line:match(role .. "%.s=(%d+)") or "-")] = true end
+    end
     return found
   end
-  lu.assertEquals(splits_of(step, "save_exp_tile"), { ["66"] = true, ["108"] = true, ["132"] = true })
-  lu.assertEquals(splits_of(loss, "tile"), { ["66"] = true, ["108"] = true, ["132"] = true })
-  lu.assertEquals(splits_of(forward, "tile"), { ["66"] = true, ["108"] = true, ["132"] = true, ["198"] = true, ["264"] = true })
-  support.assert_refused({ "s = 198", "s = 132 at most" }, fusedlogp.select(step, 90, "auto", "save_exp_tile.s=198", support.read_template))
+  for problem, role in pairs { [step] = "save_exp_tile", [loss] = "tile" } do
+    local large, small = tiles_of(problem:format(128256), role), tiles_of(problem:format(8448), role)
+    for _, tile in ipairs { "64 -", "128 108", "256 66" } do lu.assertTrue(large[tile], problem .. " " .. tile) end
+    for _, tile in ipairs { "64 264", "128 264", "256 198", "256 264" } do lu.assertNil(large[tile], problem .. " " .. tile) end
+    lu.assertNil(small["64 -"]) -- 132 splits, where the widest selected tiles have 66
+    lu.assertNil(small["64 108"])
+    lu.assertTrue(small["128 66"])
+  end
+  lu.assertTrue(tiles_of(forward, "tile")["64 264"])
+  support.assert_refused({ "bv = 192, s = 198: 272 splits" }, fusedlogp.select(step:format(128256), 90, "sm_90a", "save_exp_tile.s=198", support.read_template))
+end
+
+-- C counts them, too.
+function TestTuning.test_the_tiles_of_steps_are_those_of_c()
+  local source = assert(support.read_template("runtime/operators/linear/linear_budget.c"))
+  local list, of_c = {}, source:match("flp_linear_budget_most_splits%(int64_t vocab%).-kernels%[%] = {(.-)};")
+  for columns, s in of_c:gmatch("{ (%d+), (%d+) }") do list[#list + 1] = { tonumber(columns), tonumber(s) } end
+  lu.assertEquals(list, emit.tiles_of_steps)
 end
 
 -- The model may be wrong about one tile relative to another by more than the difference that it predicts between them, so each must be tried.

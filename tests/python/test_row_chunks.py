@@ -62,6 +62,7 @@ class RowChunks(unittest.TestCase):
             ([1], "results of fusedlogp_bench are wanted"),
             ({"8192, 2048, 131072, 2 parts, 1024 rows, call 1, round 1": {}}, "results of fusedlogp_bench are wanted"),
             ({"8192, 2048, 131072, 2 parts, 1024 rows, call 1, round 1": report(256, (1, 1))}, "differ too little"),
+            ({"8192, 2048, 131072, 2 parts, 1024 rows, call 1, round 1": report(256, (0, 0))}, "results of fusedlogp_bench are wanted"),
         ):
             done = self.run_on(reports)
             self.assertEqual((1, ""), (done.returncode, done.stdout))

@@ -105,6 +105,21 @@ class TokenLosses(Case):
     def losses(self):
         return [fusedlogp.TokenLoss(*OWN), *(ready_made(name, dict.fromkeys(others)) for name, others in READY_MADE)]
 
+    def test_a_token_without_an_advantage_loses_nothing(self):
+        hidden, weight, _, target = draw()
+        target = target.clamp(min=0)
+        zero, least = torch.zeros(13, device=DEVICE), torch.full((13,), -torch.inf, device=DEVICE)
+        nan = torch.full((13,), torch.nan, device=DEVICE)
+        for name in ("ppo", "dapo", "grpo", "dual_clip", "gspo_token"):
+            with self.subTest(name):
+                ratio = {"sequence_log_ratio": -least} if name == "gspo_token" else {"old_logp": least}
+                losses = fusedlogp.policy_loss(hidden, weight, target, {"advantages": zero, **ratio}, loss=name, reduction="none")
+                self.assertEqual([0.0] * 13, losses.tolist())
+                gradient = torch.autograd.grad(losses.sum(), hidden)[0]
+                self.assertEqual(0.0, float(gradient.abs().max()))
+                lost = fusedlogp.policy_loss(hidden, weight, target, {"advantages": nan, **ratio}, loss=name)
+                self.assertTrue(torch.isnan(lost))
+
     def test_what_is_wrong_is_said_where_it_is_made(self):
         for expression, given, *words in WRONG:
             with self.subTest(expression=expression[:40], given=given):

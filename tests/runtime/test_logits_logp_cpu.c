@@ -1,4 +1,5 @@
 /* logits_logp on the host, both directions: all cases against fp64 through the public calls; and bits that do not follow the neighbours. */
+#include <fenv.h>
 #include <string.h>
 
 #include "cpu_context.h"
@@ -137,12 +138,38 @@ static void an_ignore_index_without_its_flag_is_refused(void **state)
     assert_fails(FLP_BAD_TARGET, flp_logits_logp_backward(cpu_context, &backward, &gradient), "target: row 0 got -100, wanted 0 .. 2");
 }
 
+/* Also what a call's arguments are rounded to before any row is computed, as the softcap. */
+static void the_callers_rounding_mode_enters_nothing(void **state)
+{
+    enum { ROWS = 8, ENTRIES = 50 };
+    static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
+    static float logits[ROWS * ENTRIES], logp[4][ROWS];
+    static int64_t target[ROWS];
+    const flp_logits_logp_problem problem = { .dtype = FLP_F32, .rows = ROWS, .vocab = ENTRIES, .softcap = 30.1 };
+
+    (void)state;
+    for (int i = 0; i < ROWS * ENTRIES; i++)
+        logits[i] = 10.0f / (float)(i % 17 + 3);
+    for (int i = 0; i < 4; i++) {
+        const flp_logits_logp_args args = { .rows = ROWS, .logits = logits, .target = target, .temperature = 0.7, .logp = logp[i] };
+        flp_status status;
+
+        assert_int_equal(0, fesetround(modes[i]));
+        status = flp_logits_logp(cpu_context, &problem, &args);
+        assert_int_equal(modes[i], fegetround());
+        assert_int_equal(0, fesetround(FE_TONEAREST));
+        assert_succeeds(status);
+        assert_memory_equal(logp[0], logp[i], sizeof(logp[0]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_case_agrees_with_fp64, cpu_context_start, cpu_context_stop),
         cmocka_unit_test_setup_teardown(an_ignore_index_without_its_flag_is_refused, cpu_context_start, cpu_context_stop),
         cmocka_unit_test_setup_teardown(a_rows_bits_do_not_follow_its_neighbours, cpu_context_start, cpu_context_stop),
+        cmocka_unit_test_setup_teardown(the_callers_rounding_mode_enters_nothing, cpu_context_start, cpu_context_stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The problem's rules and its canonical string. */
 #include "operators/linear/linear_logp_plan.h"
 
+#include <fenv.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -269,6 +270,28 @@ static void format_wants_room_and_says_how_much(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_format(&problem, text, sizeof(text)), "vocab: got 0");
 }
 
+static void a_text_does_not_depend_on_the_rounding_mode(void **state)
+{
+    static const int modes[] = { FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
+    flp_linear_logp_problem problem = plain(), read;
+    char text[FLP_PROBLEM_TEXT_BYTES];
+
+    (void)state;
+    problem.softcap = 30.1;
+    for (int i = 0; i < 3; i++) {
+        flp_status formatted, parsed;
+
+        assert_int_equal(0, fesetround(modes[i]));
+        formatted = flp_linear_logp_problem_format(&problem, text, sizeof(text));
+        parsed = flp_linear_logp_problem_parse("linear_logp:bf16:n4096:d2048:v131072:softcap30.1", &read);
+        assert_int_equal(0, fesetround(FE_TONEAREST));
+        assert_succeeds(formatted);
+        assert_succeeds(parsed);
+        assert_string_equal("linear_logp:bf16:n4096:d2048:v131072:softcap30.1", text);
+        assert_true(read.softcap == 30.1);
+    }
+}
+
 static void parse_says_which_part_is_wrong(void **state)
 {
     static const struct {
@@ -322,6 +345,7 @@ int main(void)
         cmocka_unit_test(every_field_is_checked_and_named),
         cmocka_unit_test(the_largest_sizes_are_accepted),
         cmocka_unit_test(format_wants_room_and_says_how_much),
+        cmocka_unit_test(a_text_does_not_depend_on_the_rounding_mode),
         cmocka_unit_test(parse_says_which_part_is_wrong),
     };
 

@@ -94,11 +94,17 @@ static void tasks_run_side_by_side(void **state)
     pthread_barrier_destroy(&m.both);
 }
 
+typedef struct {
+    pthread_barrier_t both;
+    int modes[2];
+} rounding;
+
 static void note_rounding(void *data, int64_t index, int thread)
 {
-    (void)thread;
-    ((int *)data)[index] = fegetround();
-    usleep(1000); /* so that each thread has a part */
+    rounding *of = data;
+    pthread_barrier_wait(&of->both); /* so that each thread has one of the tasks */
+    of->modes[thread] = fegetround();
+    (void)index;
 }
 
 /* A thread that starts has its creator's rounding mode, and keeps it. */
@@ -106,18 +112,16 @@ static void workers_round_to_nearest(void **state)
 {
     (void)state;
     flp_thread_pool *pool;
-    int modes[64], callers, others = 0;
+    rounding of;
+    pthread_barrier_init(&of.both, NULL, 2);
     assert_int_equal(flp_thread_pool_create(2, &pool), FLP_OK);
     assert_int_equal(fesetround(FE_UPWARD), 0);
-    callers = fegetround();
-    flp_thread_pool_run(pool, 64, note_rounding, modes);
+    flp_thread_pool_run(pool, 2, note_rounding, &of);
     assert_int_equal(fesetround(FE_TONEAREST), 0);
     flp_thread_pool_destroy(pool);
-    for (int i = 0; i < 64; i++) {
-        assert_true(modes[i] == callers || modes[i] == FE_TONEAREST);
-        others += modes[i] == FE_TONEAREST;
-    }
-    assert_true(others > 0);
+    pthread_barrier_destroy(&of.both);
+    assert_int_equal(FE_UPWARD, of.modes[0]);
+    assert_int_equal(FE_TONEAREST, of.modes[1]);
 }
 
 static void *call_many_times(void *pool)
@@ -248,11 +252,15 @@ static void null_may_be_destroyed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_index_runs_once),           cmocka_unit_test(many_short_runs_end),
+        cmocka_unit_test(each_index_runs_once),
+        cmocka_unit_test(many_short_runs_end),
         cmocka_unit_test(workers_round_to_nearest),
-        cmocka_unit_test(tasks_run_side_by_side),         cmocka_unit_test(callers_take_turns),
-        cmocka_unit_test(a_forked_child_works_alone),     cmocka_unit_test(a_child_forked_during_a_run_works_alone),
-        cmocka_unit_test(zero_means_the_available_cores), cmocka_unit_test(a_bad_number_of_threads_is_refused),
+        cmocka_unit_test(tasks_run_side_by_side),
+        cmocka_unit_test(callers_take_turns),
+        cmocka_unit_test(a_forked_child_works_alone),
+        cmocka_unit_test(a_child_forked_during_a_run_works_alone),
+        cmocka_unit_test(zero_means_the_available_cores),
+        cmocka_unit_test(a_bad_number_of_threads_is_refused),
         cmocka_unit_test(null_may_be_destroyed),
     };
     alarm(120); /* a pool that hangs fails rather than blocking everything */

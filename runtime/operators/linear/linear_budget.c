@@ -75,7 +75,7 @@ static const int64_t default_slab_bytes = INT64_C(32) << 20;
 static const int64_t default_rest_bytes = INT64_C(56) << 20;
 
 /* The most splits that any of the forward's kernels has: the table lists their tiles, as gen/select/linear_logp.lua does. linear_logp_backward's plan refuses a
- * kernel with more. */
+ * kernel with more. KEEP IN STEP: tiles_of_steps (gen/emit.lua), by which none is a candidate of a tuning. */
 int flp_linear_budget_most_splits(int64_t vocab)
 {
     static const struct {
