@@ -237,9 +237,9 @@ end
 function TestList.test_what_is_wrong_is_said()
   support.assert_refused({ "arch = sm_75", "sm_80" }, list("sm_75"))
   support.assert_refused({ "dtype = f64", "bf16, f16, f32" }, list("sm_80", { "f64" }))
-  support.assert_refused({ "d = 0", "a positive integer" }, list("sm_80", nil, { 0 }))
-  support.assert_refused({ "d = 0.5", "a positive integer" }, list("sm_80", nil, { 0.5 }))
-  support.assert_refused({ "d = wide", "a positive integer" }, list("sm_80", nil, { "wide" }))
+  support.assert_refused({ "d = 0", "a whole number from 1 to 2147483647" }, list("sm_80", nil, { 0 }))
+  support.assert_refused({ "d = 0.5", "a whole number from 1" }, list("sm_80", nil, { 0.5 }))
+  support.assert_refused({ "d = wide", "a whole number from 1" }, list("sm_80", nil, { "wide" }))
 end
 
 support.run()
