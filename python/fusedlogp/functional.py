@@ -148,7 +148,8 @@ def linear_cross_entropy(
         z_loss: adds z_loss lse^2 to each row's loss.
         token_weight: [...], a factor of each row's loss, in a floating dtype, a dtype of integers or torch.bool; it gets no gradient.
         memory_budget: the size of the workspace in bytes. More memory means fewer operations. 0: the library's default. Where gradients are computed in the
-            backward, the backward raises the error of one that is too small.
+            backward, the backward raises the error of one that is too small. Each value makes plans that are kept (fusedlogp.info counts them), so that one
+            that follows the free memory is better rounded.
         accumulate_into: a buffer of linear_weight's shape, whose elements lie in the same order (a trainer's fp32 main_grad); the backward adds the gradient
             of linear_weight to it, and linear_weight.grad stays as it is. If linear_weight has the attribute grad_added_to_main_grad, as Megatron's
             parameters do, the backward sets it to True and gives a placeholder for the gradient, zeros if linear_weight.zero_out_wgrad is True.

@@ -132,16 +132,20 @@ int flp_file_is_leftover(const struct stat *facts)
     return age >= HOUR || age <= -HOUR;
 }
 
-/* Opens a new file beside path under a name that no other process or host has. */
+/* Opens a new file beside path under a name that no other process or host has: path's own with a mark, or as much of it as a name has room for. */
 static int create_private(int directory, const char *path, unsigned mode, char *name, size_t bytes)
 {
+    enum { DIGITS = 16, MOST_KEPT = NAME_MAX - (int)sizeof(FLP_FILE_PRIVATE_MARK) + 1 - DIGITS };
+    const char *slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash - path) + 1 : 0;
+
     for (;;) {
         unsigned long long number;
         int file;
 
         if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
             return -1;
-        if ((size_t)snprintf(name, bytes, "%s" FLP_FILE_PRIVATE_MARK "%016llx", path, number) >= bytes) {
+        if ((size_t)snprintf(name, bytes, "%.*s%.*s" FLP_FILE_PRIVATE_MARK "%0*llx", folder, path, MOST_KEPT, path + folder, DIGITS, number) >= bytes) {
             errno = ENAMETOOLONG;
             return -1;
         }

@@ -176,6 +176,9 @@ check_same "a link to a descriptor's name is written to in the same way" joined.
 check_fails "a descriptor that is only read is refused before anything is computed" 1 "--out: /dev/fd/8: it is not open for writing" \
     sh -c "exec 8<linked.csv; '$build/fusedlogp' score --backend cpu $inputs --out /dev/fd/8"
 check_same "... which is written to what is open there, between what others write" joined.csv held.csv
+long=$(printf '%0251d' 0).csv # as long as a name may be
+score --out "$long"
+check_same "a name may be as long as names can be" wanted.csv "$long"
 touch private.csv
 chmod 600 private.csv
 score --out private.csv
