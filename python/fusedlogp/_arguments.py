@@ -131,8 +131,25 @@ def check_reduction(reduction: Any) -> int:
     return REDUCTIONS[check_choice("reduction", reduction, REDUCTIONS, "'mean', 'sum' or 'none'")]
 
 
+def is_dtensor(value: Any) -> bool:
+    if type(value) in (Tensor, torch.nn.Parameter):  # a fast path: looking for an attribute that is not there takes longer
+        return False
+    return isinstance(value, Tensor) and hasattr(value, "device_mesh") and hasattr(value, "to_local")
+
+
+def whole(name: str, value: Any) -> Any:
+    """A DTensor that each rank has whole as its tensor here. Anything else is as it was."""
+    if not is_dtensor(value):
+        return value
+    if not all(placement.is_replicate() for placement in value.placements):
+        wanted = f"Replicate() alone: {name}.redistribute(placements=[Replicate()])"
+        raise wrong(ValueError, f"{name}'s placements", tuple(value.placements), wanted)
+    return value.to_local()
+
+
 def row_values(name: str, value: Any, like: Tensor, *shapes: Any, integers: bool = False) -> Tensor:
     """value, which has a number for each row in one of the shapes, as fp32. It must not require a gradient. integers: whether it may have integers."""
+    value = whole(name, value)
     check_constant(name, check_tensor(name, value))
     check_same_device(name, value, like)
     if value.dtype.is_complex or not (value.dtype.is_floating_point or value.dtype == torch.bool or integers):
@@ -231,7 +248,7 @@ class Rows(NamedTuple):
 
     def temperatures(self, temperature: Any) -> Any:
         """A tensor has a temperature for each row, then, or for each result."""
-        return of_all_rows(temperature, self.full_shape(), self.hidden)
+        return of_all_rows(whole("temperature", temperature), self.full_shape(), self.hidden)
 
     def results(self, value: Tensor) -> Tensor:
         """[N] in the caller's shape."""

@@ -85,14 +85,8 @@ class Call(NamedTuple):
 # ---- DTensors
 
 
-def _is_dtensor(value: Any) -> bool:
-    if type(value) in (Tensor, torch.nn.Parameter):  # a fast path: looking for an attribute that is not there takes longer
-        return False
-    return isinstance(value, Tensor) and hasattr(value, "device_mesh") and hasattr(value, "to_local")
-
-
 def _local(name: str, value: Any, mesh: Any, wanted: Any) -> Any:
-    if not _is_dtensor(value):
+    if not arguments.is_dtensor(value):
         return value
     if mesh is None or value.device_mesh != mesh:
         raise arguments.wrong(ValueError, f"{name}'s device mesh", value.device_mesh, "linear_weight's, as a DTensor")
@@ -104,11 +98,11 @@ def _local(name: str, value: Any, mesh: Any, wanted: Any) -> Any:
 def call_of(process_group: Any, input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any) -> Optional[Call]:
     """The sharded call that these arguments make; None: the call is not sharded."""
     shards = _shards_of(process_group)
-    if not any(map(_is_dtensor, (input, linear_weight, target, linear_bias))):
+    if not any(map(arguments.is_dtensor, (input, linear_weight, target, linear_bias))):
         return None if shards is None else Call(shards, input, linear_weight, target, linear_bias)
     from torch.distributed.tensor import Replicate, Shard
 
-    mesh = linear_weight.device_mesh if _is_dtensor(linear_weight) else None
+    mesh = linear_weight.device_mesh if arguments.is_dtensor(linear_weight) else None
     if mesh is not None:
         if mesh.ndim != 1:
             raise arguments.wrong(ValueError, "linear_weight's device mesh", f"{mesh.ndim} dimensions", "one, whose ranks have the shards of the vocabulary")

@@ -37,6 +37,7 @@ def _class_weight(weight: Any, rows: arguments.Rows, classes: Optional[int]) -> 
     """classes: how many there are; None: the ranks have not agreed on it yet."""
     if weight is None:
         return None
+    weight = arguments.whole("weight", weight)
     arguments.check_constant("weight", arguments.check_floats("weight", weight))
     arguments.check_same_device("weight", weight, rows.hidden)
     if classes is not None:
@@ -46,6 +47,16 @@ def _class_weight(weight: Any, rows: arguments.Rows, classes: Optional[int]) -> 
 
 def _token_weight(token_weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
     return None if token_weight is None else rows.values("token_weight", token_weight, integers=True)
+
+
+def _local_main_grad(accumulate_into: Any, linear_weight: Any) -> Any:
+    """A DTensor that is sharded as linear_weight is, as the shard; anything else is as it was."""
+    if not arguments.is_dtensor(accumulate_into):
+        return accumulate_into
+    own = (accumulate_into.device_mesh, accumulate_into.placements)
+    if not arguments.is_dtensor(linear_weight) or own != (linear_weight.device_mesh, linear_weight.placements):
+        raise arguments.wrong(ValueError, "accumulate_into's placements", tuple(accumulate_into.placements), "those of linear_weight, on its device mesh")
+    return accumulate_into.to_local()
 
 
 def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout: str, rows: arguments.Rows) -> Tensor:
@@ -161,8 +172,9 @@ def linear_cross_entropy(
         process_group: a torch.distributed group, or a VocabParallel, for a vocabulary that is sharded over the ranks. linear_weight and linear_bias are then
             the rank's own entries, which follow those of the rank before; they may be few or none. accumulate_into has the shard's shape. All other
             arguments are the same on every rank: target has ids of the whole vocabulary, and weight has its classes. The results and the gradient of input
-            are the same on every rank; the gradients of linear_weight and linear_bias are the shard's. DTensors that are sharded so bring their group; a
-            DTensor that FSDP has sharded is not sharded so, and the ranks, whose targets differ, raise a ValueError.
+            are the same on every rank; the gradients of linear_weight and linear_bias are the shard's. DTensors that are sharded so bring their group
+            (accumulate_into may be one, too, and the tensors of all other arguments may be replicated ones); a DTensor that FSDP has sharded is not sharded
+            so, and the ranks, whose targets differ, raise a ValueError.
 
     Returns:
         The loss in float32: a scalar, or [...] with reduction="none"; with return_lse also lse.
@@ -186,7 +198,7 @@ def linear_cross_entropy(
         ]  # fmt: skip
 
     def main_grad_of(rows: arguments.Rows, of: Tensor) -> Optional[Tensor]:
-        return None if accumulate_into is None else _check_main_grad(accumulate_into, of, weight_layout, rows)
+        return None if accumulate_into is None else _check_main_grad(_local_main_grad(accumulate_into, linear_weight), of, weight_layout, rows)
 
     def chosen(rows: arguments.Rows, results: Sequence[Tensor]) -> Union[Tensor, tuple[Tensor, Tensor]]:
         loss = rows.results(results[0]) if reduction == "none" else results[0]

@@ -86,7 +86,7 @@ class LinearCrossEntropyLoss(torch.nn.Module):
         label_smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "from 0 to 1")
         arguments.check_options(options)
         _check_names(others)
-        self.num_classes = num_classes
+        self.num_classes, self.out_features = num_classes, ()
         self.reduction = reduction
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing

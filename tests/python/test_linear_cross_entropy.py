@@ -187,6 +187,7 @@ class LinearCrossEntropy(Case):
         actual.backward()
         self.assertEqual(module.linear.weight.grad.shape, (101, 40))
         self.assertIn("num_classes=101", repr(module))
+        self.assertEqual((), module.out_features)
 
     def test_what_is_for_gradients_is_taken_by_calls_without(self):
         hidden, weight, _, target = draw()

@@ -404,7 +404,18 @@ def dtensors():
     logp = fusedlogp.linear_logp(x, w, DTensor.from_local(target, mesh, [Replicate()]), weight_layout="dv", process_group=mesh.get_group())
     logp.sum().backward()
     found["by columns"] = logp.detach(), x.grad.to_local(), w.grad.full_tensor().t(), None
+    copies = lambda value: DTensor.from_local(value, mesh, [Replicate()])
+    x, w, scale = hidden.clone().requires_grad_(), of(weight, Shard(0)), torch.linspace(0.5, 1.5, 9)
+    main_grad = distribute_tensor(torch.zeros(31, 16), mesh, [Shard(0)])
+    named = {"token_weight": copies(scale), "temperature": copies(2 * scale), "weight": copies(torch.linspace(1, 2, 31)), "accumulate_into": main_grad}
+    loss = fusedlogp.linear_cross_entropy(x, w, target, **named)
+    loss.backward()
+    found["all of them"] = loss.detach(), x.grad, main_grad.full_tensor()
+    policy = fusedlogp.policy_loss(hidden, w.detach(), target, {"advantages": copies(scale), "old_logp": copies(-3 * scale)}, loss="ppo")
+    found["policy"] = policy.detach()
     wrong = lambda *values, **named: ranks.error_of(fusedlogp.linear_logp, *values, **named)
+    found["temperature in parts"] = wrong(hidden, of(weight, Shard(0)), target, temperature=distribute_tensor(scale, mesh, [Shard(0)]))
+    found["a buffer of another kind"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, of(weight, Shard(0)), target, accumulate_into=copies(weight))
     found["replicated"] = wrong(hidden, of(weight, Replicate()), target)
     found["by hidden"] = wrong(hidden, of(weight, Shard(1)), target)
     found["rows of input"] = wrong(DTensor.from_local(hidden, mesh, [Shard(0)]), of(weight, Shard(0)), target)
@@ -580,7 +591,18 @@ class Shards(OfRanks):
                 for leaf, gradient, bound in zip(leaves, got[1:], (bounds.hidden, bounds.weight, bounds.bias)):
                     if leaf is not None:
                         self.assert_close(gradient, leaf.grad, 2 * bound)
+        scale, classes, main_grad = torch.linspace(0.5, 1.5, 9), torch.linspace(1, 2, 31), torch.zeros(31, 16)
+        leaf = hidden.clone().requires_grad_()
+        loss = fusedlogp.linear_cross_entropy(
+            leaf, weight.clone().requires_grad_(), target, token_weight=scale, temperature=2 * scale, weight=classes, accumulate_into=main_grad
+        )
+        loss.backward()
+        policy = fusedlogp.policy_loss(hidden, weight, target, {"advantages": scale, "old_logp": -3 * scale}, loss="ppo")
+        for result in results:
+            for got, expected in zip((*result["all of them"], result["policy"]), (loss, leaf.grad, main_grad, policy)):
+                self.assert_close(got, expected, 2 * bounds.value + 1e-6, 4e-6)
         wanted = {
+            "temperature in parts": "temperature.redistribute(placements=[Replicate()])", "a buffer of another kind": "accumulate_into's placements",
             "replicated": "wanted (Shard(dim=0),)", "by hidden": "linear_weight.redistribute(placements=[Shard(dim=0)])",
             "rows of input": "input.redistribute(placements=[Replicate()])", "bias alone": "linear_bias's device mesh",
             "two dimensions": "one, whose ranks have the shards of the vocabulary", "another group": "another group than that of linear_weight's device mesh",
