@@ -6,7 +6,7 @@ import math
 import struct
 import weakref
 import zlib
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 import torch.distributed as distributed
@@ -137,13 +137,32 @@ class _Header(NamedTuple):
     outputs: int = 0
     grad_input: int = 0
     vocab_size: int = 0
-    options: int = 0
+    # Of options, numbers as the bits of a double, and of all others a digest.
+    temperature: int = 0
+    softcap: int = 0
+    label_smoothing: int = 0
+    z_loss: int = 0
+    row_temperature: int = 0
+    ignore_index: int = 0
+    exact: int = 0
+    reduce_grad_input: int = 0
+    reduction: int = 0
+    token_weight: int = 0
+    weight: int = 0
+    loss: int = 0
+    parameters: int = 0
+    loss_outputs: int = 0
 
 
 _NAMES = {
     "rows": "rows", "hidden": "hidden size", "dtype": "input's dtype", "target_dtype": "target's dtype", "bias_dtype": "linear_bias' dtype",
     "outputs": "outputs", "grad_input": "requires_grad of input", "vocab_size": "vocab_size",
-    "options": "a digest of the options (temperature, softcap, ignore_index, reduction, ...)",
+}  # fmt: skip
+_NUMBERS = ("temperature", "softcap", "label_smoothing", "z_loss")
+_DIGESTS = {
+    "row_temperature": "whether temperature is a tensor", "ignore_index": "ignore_index", "exact": "exact", "reduce_grad_input": "reduce_grad_input",
+    "reduction": "reduction", "token_weight": "whether there is a token_weight", "weight": "weight's dtype or shape", "loss": "loss",
+    "parameters": "parameters", "loss_outputs": "outputs",
 }  # fmt: skip
 _DTYPES: tuple = (None, torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.int64)
 # The headers with which a group's ranks have agreed, keyed by this rank's own header.
@@ -194,7 +213,16 @@ def _check_glances(glances: list[list[int]], by_mesh: bool) -> None:
 
 
 def _said(name: str, value: int) -> str:
+    if name in _NUMBERS:
+        return repr(struct.unpack("d", struct.pack("q", value))[0])
     return str(_DTYPES[value]) if name.endswith("dtype") else str(value)
+
+
+def _told(name: str, value: Any) -> int:
+    """An option as a header has it."""
+    if name in _NUMBERS:
+        return struct.unpack("q", struct.pack("d", float(value) + 0.0))[0]  # 0 has one form
+    return zlib.crc32(repr(value).encode())
 
 
 def _gather(output: Tensor, own: Tensor, group: Any) -> None:
@@ -246,10 +274,13 @@ def _check_agreement(headers: list[_Header]) -> None:
         if header.refused:
             raise RuntimeError(f"process_group: rank {rank} of it refused its own arguments, and says why")
     for rank, header in enumerate(headers):
-        for name, what in _NAMES.items():
+        for name, what in {**_NAMES, **{name: name for name in _NUMBERS}}.items():
             got, wanted = getattr(header, name), getattr(headers[0], name)
             if got != wanted:
                 raise ValueError(f"process_group: on rank {rank} of it {what} is {_said(name, got)}, wanted {_said(name, wanted)} as on rank 0")
+        for name, what in _DIGESTS.items():
+            if getattr(header, name) != getattr(headers[0], name):
+                raise ValueError(f"process_group: on rank {rank} of it {what} is another than on rank 0, wanted the same on every rank")
 
 
 class Place(NamedTuple):
@@ -412,10 +443,6 @@ class _Losses(torch.autograd.Function):
         return (*_operators._once(kept, (hidden, weight, bias, g_loss)), None, None, None, None, None)
 
 
-def _digest(*values: Any) -> int:
-    return zlib.crc32(repr(values).encode())
-
-
 class Agreed(NamedTuple):
     """What the ranks have agreed to compute."""
 
@@ -431,10 +458,10 @@ class Agreed(NamedTuple):
 @_disable_dynamo
 def agree(
     call: Call, weight_layout: Any, shift: Any, ignore_index: Optional[int], temperature: Any, softcap: Any, logit_scale: Any, exact: Any,
-    check: Callable[[arguments.Rows], Any], others: tuple = (), outputs: tuple = (False, False),
+    check: Callable[[arguments.Rows], Any], others: Callable[[Any], Mapping[str, Any]] = lambda checked: {}, outputs: tuple = (False, False),
 ) -> Agreed:  # fmt: skip
-    """Checks the arguments, and that the ranks agree on them. An error of the arguments, or of check, on one rank raises an error on every rank. others:
-    further options that must be the same on all ranks."""
+    """Checks the arguments, and that the ranks agree on them. An error of the arguments, or of check, on one rank raises an error on every rank. others: gives
+    further options that must be the same on all ranks, by their names in _Header, from what check returned."""
     shards = call.shards
     error: Optional[Exception] = None
     own = _Header()
@@ -447,11 +474,15 @@ def agree(
         scaling = arguments.check_scaling(rows.temperatures(temperature), softcap, logit_scale, rows.values)
         checked = check(rows)
         arguments.check_exact(exact, rows)
-        options = (scaling.temperature, scaling.softcap, scaling.row_temperature is not None, ignore_index, exact, shards.reduce_grad_input, others)
+        options = {
+            "temperature": scaling.temperature, "softcap": scaling.softcap, "row_temperature": scaling.row_temperature is not None,
+            "ignore_index": ignore_index, "exact": bool(exact), "reduce_grad_input": shards.reduce_grad_input, **others(checked),
+        }  # fmt: skip
         own = _Header(
             0, rows.weight.shape[0], *rows.hidden.shape, _DTYPES.index(rows.hidden.dtype), _DTYPES.index(rows.target.dtype),
             0 if rows.bias is None else _DTYPES.index(rows.bias.dtype), 2 * outputs[1] + outputs[0],
-            int(torch.is_grad_enabled() and rows.hidden.requires_grad), shards.vocab_size or 0, _digest(*options),
+            int(torch.is_grad_enabled() and rows.hidden.requires_grad), shards.vocab_size or 0,
+            **{name: _told(name, value) for name, value in options.items()},
         )  # fmt: skip
     except Exception as raised:
         error = raised

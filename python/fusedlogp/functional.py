@@ -213,10 +213,12 @@ def linear_cross_entropy(
             return others(rows, None, (False, False, False)), main_grad_of(rows, call.linear_weight)
 
         index = -100 if ignore_index is None else ignore_index
-        classes = None if weight is None else (getattr(weight, "dtype", None), getattr(weight, "shape", None))
         agreed = _shards.agree(
             call, weight_layout, shift, index, temperature, softcap, logit_scale, exact, check,
-            (reduction, label_smoothing, z_loss, token_weight is not None, classes),
+            lambda checked: {
+                "reduction": reduction, "label_smoothing": label_smoothing, "z_loss": z_loss, "token_weight": token_weight is not None,
+                "weight": None if weight is None else (checked[0][0].dtype, tuple(checked[0][0].shape)),
+            },
         )  # fmt: skip
         further, main_grad = agreed.checked
         if further[0] is not None:
@@ -448,7 +450,9 @@ def policy_loss(
         name = loss if isinstance(loss, str) else getattr(loss, "name", "")
         agreed = _shards.agree(
             call, weight_layout, shift, index, temperature, softcap, logit_scale, exact, check,
-            (name, sorted(map(repr, parameters.items())) if isinstance(parameters, Mapping) else None, reduction, token_weight is not None, repr(outputs)),
+            lambda checked: {
+                "loss": name, "parameters": tuple(checked[4]), "reduction": reduction, "token_weight": token_weight is not None, "loss_outputs": tuple(outputs),
+            },
         )  # fmt: skip
         with _operators.AsTorch():
             return _policy_results(agreed.rows, _shards.losses(agreed, agreed.checked), reduction, outputs)

@@ -171,18 +171,20 @@ DISAGREEMENTS = (
     ({"dtype": torch.bfloat16}, "input's dtype is torch.bfloat16, wanted torch.float32"),
     ({"target_dtype": torch.int32}, "target's dtype is torch.int32, wanted torch.int64"),
     ({"outputs": ("logp", "entropy")}, "outputs is 1, wanted 0"),
-    ({"temperature": 0.5}, "a digest of the options"),
-    ({"softcap": 2.0}, "a digest of the options"),
-    ({"loss": {"z_loss": 0.1}}, "a digest of the options"),
-    ({"loss": {"label_smoothing": 0.1}}, "a digest of the options"),
-    ({"loss": {"weight": torch.ones(18)}}, "a digest of the options"),
+    ({"temperature": 0.5}, "on rank 1 of it temperature is 0.5, wanted 1.0 as on rank 0"),
+    ({"softcap": 2.0}, "softcap is 2.0, wanted 0.0"),
+    ({"loss": {"z_loss": 0.1}}, "z_loss is 0.1, wanted 0.0"),
+    ({"loss": {"label_smoothing": 0.1}}, "label_smoothing is 0.1, wanted 0.0"),
+    ({"loss": {"weight": torch.ones(18)}}, "weight's dtype or shape is another than on rank 0"),
+    ({"loss": {"reduction": "sum"}}, "reduction is another than on rank 0"),
+    ({"policy": {"parameters": {"clip_low": 0.1}}}, "parameters is another than on rank 0"),
 )
 
 
 def one_disagrees():
     errors = []
     for changed, _ in DISAGREEMENTS:
-        others = {"loss": {}} if "loss" in changed else {}
+        others = {name: {} for name in ("loss", "policy") if name in changed}
         errors.append(ranks.error_of(call, **(changed if distributed.get_rank() == 1 else others)))
     for function, refused, _ in REFUSALS:
         others = {} if function is None else {function: {}}
