@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -13,21 +14,41 @@ static int ends_with(const char *text, const char *end)
     return length > end_length && memcmp(text + length - end_length, end, end_length) == 0;
 }
 
+#define EXTENSION ".safetensors"
+
+/* The colon in spec at which the name of a tensor begins: behind the first file that is there; where none is, behind the first that is named. NULL: spec names
+ * no tensor. A folder's and a tensor's name may hold anything. */
+static char *find_colon(char *spec)
+{
+    char *first = NULL;
+    const int ends = ends_with(spec, ".npy") || ends_with(spec, EXTENSION);
+    if (ends && access(spec, F_OK) == 0)
+        return NULL;
+    for (char *at = strstr(spec, EXTENSION ":"); at != NULL; at = strstr(at + 1, EXTENSION ":")) {
+        char *colon = at + strlen(EXTENSION);
+        if (at == spec)
+            continue;
+        first = first ? first : colon;
+        *colon = 0;
+        const int is_there = access(spec, F_OK) == 0;
+        *colon = ':';
+        if (is_there)
+            return colon;
+    }
+    return ends ? NULL : first;
+}
+
 /* Cuts spec into path (in place) and *name, NULL where none is given. Returns 0 where the extension is unknown. */
 static int split_spec(char *spec, const char **name, int *is_npy)
 {
-    static const char extension[] = ".safetensors";
+    char *colon = find_colon(spec);
     *name = NULL;
-    *is_npy = ends_with(spec, ".npy");
-    if (*is_npy || ends_with(spec, extension))
-        return 1;
-    char *mark = strstr(spec, ".safetensors:");
-    if (mark == NULL || mark == spec)
-        return 0;
-    mark += sizeof extension - 1;
-    *mark = 0;
-    *name = mark + 1;
-    return 1;
+    *is_npy = colon == NULL && ends_with(spec, ".npy");
+    if (colon != NULL) {
+        *colon = 0;
+        *name = colon + 1;
+    }
+    return colon != NULL || *is_npy || ends_with(spec, EXTENSION);
 }
 
 /* A u64 is read as an i64 without a conversion, so each value must fit. */

@@ -93,4 +93,17 @@ check_match "... every one" "'shape': \\(4, 9\\), }" batch-argmax.npy
 score --hidden sequence-bf16.npy --weight weight-bf16.npy --target sequence-u8.npy --shift --out sequence.csv
 head -10 shifted.csv >first.csv
 check "one sequence" "$(differences first.csv sequence.csv $tolerance)"
+
+# Names of folders and tensors may hold what ends a file's name.
+mkdir odd.safetensors:folder
+cp all-f32.safetensors odd.safetensors:folder
+cp hidden-f32.npy all-f32.safetensors:hidden.npy
+file=odd.safetensors:folder/all-f32.safetensors
+score --hidden $file:hidden --weight $file:weight --target $file:target --out odd.csv
+check_same "a folder with the extension in its name" f32.csv odd.csv
+score --hidden all-f32.safetensors:hidden.npy --weight $file:weight --target $file:target --out odd.csv
+check_same "a file with another's name in its own" f32.csv odd.csv
+rm all-f32.safetensors:hidden.npy
+check_fails "a tensor whose name ends as a file's is looked for in its file" 4 "no tensor named hidden.npy" \
+    score --hidden all-f32.safetensors:hidden.npy --weight $file:weight --target $file:target --out never.csv
 finish
