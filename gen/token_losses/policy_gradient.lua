@@ -5,8 +5,8 @@ return {
   loss = function(t)
     local ratio = exp(t.logp - t.old_logp)
     local clipped = clamp(ratio, 1 - t.clip_low, 1 + t.clip_high)
-    -- Without an advantage nothing is gained, also where the ratio overflows.
-    local gain = where(less(0, abs(t.advantages)), min(ratio * t.advantages, clipped * t.advantages), t.advantages)
+    -- Without an advantage nothing is gained, also where the ratio overflows. (NaN is not less than anything.)
+    local gain = where(less(abs(t.advantages), 1e-37), t.advantages, min(ratio * t.advantages, clipped * t.advantages))
     return -gain
   end,
 }

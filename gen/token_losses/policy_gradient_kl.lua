@@ -8,8 +8,8 @@ return {
     local clipped = clamp(ratio, 1 - t.clip_low, 1 + t.clip_high)
     local difference = t.reference_logp - t.logp
     local divergence = where(less(0, abs(t.kl_scale)), t.kl_scale * (exp(difference) - difference - 1), 0)
-    -- Without an advantage nothing is gained, also where the ratio overflows.
-    local gain = where(less(0, abs(t.advantages)), min(ratio * t.advantages, clipped * t.advantages), t.advantages)
+    -- Without an advantage nothing is gained, also where the ratio overflows. (NaN is not less than anything.)
+    local gain = where(less(abs(t.advantages), 1e-37), t.advantages, min(ratio * t.advantages, clipped * t.advantages))
     return -gain + divergence
   end,
 }

@@ -37,9 +37,17 @@ def refuse_tangents(values: Iterable[Any], name: str = "an argument") -> None:
             raise NotImplementedError(f"{name}: got a dual tensor, and derivatives in forward mode (jvp) are not implemented; use those in reverse mode")
 
 
+def is_dtensor(value: Any) -> bool:
+    if type(value) in (Tensor, torch.nn.Parameter):  # a fast path: looking for an attribute that is not there takes longer
+        return False
+    return isinstance(value, Tensor) and hasattr(value, "device_mesh") and hasattr(value, "to_local")
+
+
 def check_tensor(name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         raise wrong(TypeError, name, type_name(value), "a torch.Tensor")
+    if is_dtensor(value):
+        raise wrong(TypeError, name, f"a DTensor with placements {tuple(value.placements)}", f"a torch.Tensor: {name}.to_local() or {name}.full_tensor()")
     refuse_tangents((value,), name)
     if value.layout is not torch.strided:
         raise wrong(TypeError, f"{name}'s layout", value.layout, "torch.strided")
@@ -129,12 +137,6 @@ def check_constant(name: str, value: Tensor) -> Tensor:
 
 def check_reduction(reduction: Any) -> int:
     return REDUCTIONS[check_choice("reduction", reduction, REDUCTIONS, "'mean', 'sum' or 'none'")]
-
-
-def is_dtensor(value: Any) -> bool:
-    if type(value) in (Tensor, torch.nn.Parameter):  # a fast path: looking for an attribute that is not there takes longer
-        return False
-    return isinstance(value, Tensor) and hasattr(value, "device_mesh") and hasattr(value, "to_local")
 
 
 def whole(name: str, value: Any) -> Any:

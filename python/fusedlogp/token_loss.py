@@ -141,17 +141,16 @@ class TokenLoss:
 
 _CLIPPED = {"clip_low": 0.2, "clip_high": 0.2}
 _SAMPLED = ("advantages", "old_logp")
-# Without an advantage these lose nothing, also where the ratio overflows.
-# The ratio's value is the sequence's, its derivative the token's.
+# The ratio's value is the sequence's, its derivative the token's. Without an advantage nothing is lost, also where the ratio overflows.
 _GSPO_TOKEN = """\
 local ratio = exp(sequence_log_ratio + logp - detach(logp))
-return -where(less(0, abs(advantages)), min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages), advantages)"""
+return -where(less(abs(advantages), 1e-37), advantages, min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages))"""
 # MiniMax-M1's: every token keeps its derivative, times a ratio that is clipped and has none (arXiv:2506.13585).
 _CISPO = "-detach(clamp(exp(logp - old_logp), 1 - clip_low, 1 + clip_high)) * advantages * logp"
 # PPO's, in which a negative advantage counts at most clip_dual times (arXiv:1912.09729), however large the ratio.
 _DUAL_CLIP = """\
 local ratio = exp(logp - old_logp)
-local clipped = -where(less(0, abs(advantages)), min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages), advantages)
+local clipped = -where(less(abs(advantages), 1e-37), advantages, min(ratio * advantages, clamp(ratio, 1 - clip_low, 1 + clip_high) * advantages))
 return where(less(advantages, 0), min(clipped, -clip_dual * advantages), clipped)"""
 # All of them are made at import: Dynamo cannot trace how.
 _READY = {

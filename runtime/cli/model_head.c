@@ -164,15 +164,20 @@ static int is_in(const char *folder, const char *name, const struct stat *file)
     return is;
 }
 
-/* Whether it is one of the files that hold the model's tensors. */
+/* Whether it is one of the files that hold the model's tensors, of which neighbours mostly are in one. */
 static int holds_tensors(const char *folder, const struct stat *file)
 {
-    json_t *files = NULL, *name;
-    const char *tensor;
+    json_t *files = NULL, *value;
+    const char *tensor, *last = "";
     int holds = 0;
     if (read_files(folder, &files) == FLP_OK)
-        json_object_foreach (files, tensor, name)
-            holds = holds || (json_is_string(name) && is_in(folder, json_string_value(name), file));
+        json_object_foreach (files, tensor, value) {
+            const char *name = json_string_value(value);
+            if (holds || name == NULL || strcmp(name, last) == 0)
+                continue;
+            holds = is_in(folder, name, file);
+            last = name;
+        }
     json_decref(files);
     return holds;
 }

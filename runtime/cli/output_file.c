@@ -1,5 +1,6 @@
 /* Resolves the name that a user gave for results, and writes there. */
 #include "cli/output_file.h"
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,8 +31,8 @@ static int descriptor_of(const char *path)
     if (strcmp(path, "/dev/stderr") == 0)
         return STDERR_FILENO;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        if (strncmp(path, folders[i], strlen(folders[i])) == 0 && sscanf(path + strlen(folders[i]), "%9d%n", &descriptor, &end) == 1 &&
-            path[strlen(folders[i]) + (size_t)end] == 0 && descriptor >= 0)
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0 && isdigit((unsigned char)path[strlen(folders[i])]) &&
+            sscanf(path + strlen(folders[i]), "%9d%n", &descriptor, &end) == 1 && path[strlen(folders[i]) + (size_t)end] == 0 && descriptor >= 0)
             return descriptor;
     return -1;
 }

@@ -39,7 +39,7 @@ static int print_chosen(const flp_records_command *command, void (*print)(const 
 {
     const flp_record_files *files = NULL;
     flp_records *records;
-    int code = flp_records_open(command, 0, &records, &files);
+    int code = flp_records_open(command, FLP_RECORDS_SHOWN, &records, &files);
     size_t shown = 0;
     json_t *list = command->json ? json_array() : NULL;
     for (size_t i = 0; code == FLP_EXIT_OK && i < files->count; i++) {

@@ -12,9 +12,13 @@ typedef struct {
     int older_than_days; /* 0: any age */
 } flp_records_command;
 
-/* Opens the records that this machine knows and lists their files. The user's directory may be missing only where the command does not name it, or with `makes`,
- * for a command that makes it. Returns an exit code; the caller destroys *records, also after a failure. */
-int flp_records_open(const flp_records_command *command, int makes, flp_records **records, const flp_record_files **files);
+/* What a command opens records for: to show them; for what needs all of the user's (export, lint, diff, prune); to add to them, in a directory that it makes. */
+typedef enum { FLP_RECORDS_SHOWN, FLP_RECORDS_NEEDED, FLP_RECORDS_ADDED } flp_records_use;
+
+/* Opens the records that this machine knows and lists their files. It is an error if the user's directory cannot be listed, or is named by the command and
+ * missing; but a directory that nobody named is passed over with the library's warning where records are only shown. Returns an exit code; the caller destroys
+ * *records, also after a failure. */
+int flp_records_open(const flp_records_command *command, flp_records_use use, flp_records **records, const flp_record_files **files);
 
 /* Appends the records of path: a directory, an export or, as "-", an export on standard input. Returns an exit code. */
 int flp_records_read_named(const char *path, flp_record_files *files);

@@ -48,7 +48,7 @@ int flp_records_export(const flp_records_command *command)
     const flp_record_files *files = NULL;
     flp_record_files own = { 0 };
     flp_records *records;
-    int code = flp_records_open(command, 0, &records, &files);
+    int code = flp_records_open(command, FLP_RECORDS_NEEDED, &records, &files);
     if (code == FLP_EXIT_OK)
         code = take_directory(files, flp_records_directory(records), &own);
     if (code == FLP_EXIT_OK)
@@ -113,7 +113,7 @@ int flp_records_import(const flp_records_command *command)
     const flp_record_files *known = NULL;
     flp_record_files files = { 0 }, own = { 0 };
     flp_records *records;
-    int code = flp_records_open(command, 1, &records, &known);
+    int code = flp_records_open(command, FLP_RECORDS_ADDED, &records, &known);
     const char *directory = code == FLP_EXIT_OK ? flp_records_directory(records) : "";
     for (int i = 0; code == FLP_EXIT_OK && i < command->count; i++)
         code = flp_records_read_named(command->words[i], &files);
@@ -188,7 +188,7 @@ int flp_records_diff(const flp_records_command *command)
     for (int i = 0; code == FLP_EXIT_OK && i < command->count; i++)
         code = flp_records_read_named(command->words[i], &sides[i]);
     if (code == FLP_EXIT_OK && command->count == 1)
-        code = flp_records_open(command, 0, &records, &known);
+        code = flp_records_open(command, FLP_RECORDS_NEEDED, &records, &known);
     if (code == FLP_EXIT_OK)
         code = refuse_faults(&sides[0]);
     if (code == FLP_EXIT_OK)

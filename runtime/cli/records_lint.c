@@ -157,7 +157,7 @@ int flp_records_lint(const flp_records_command *command)
     const flp_record_files *known = NULL;
     flp_record_files named = { 0 };
     flp_records *records = NULL;
-    int code = command->count ? FLP_EXIT_OK : flp_records_open(command, 0, &records, &known);
+    int code = command->count ? FLP_EXIT_OK : flp_records_open(command, FLP_RECORDS_NEEDED, &records, &known);
     for (int i = 0; code == FLP_EXIT_OK && i < command->count; i++)
         code = flp_records_read_named(command->words[i], &named);
     if (code == FLP_EXIT_OK)

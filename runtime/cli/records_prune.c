@@ -97,7 +97,7 @@ int flp_records_prune(const flp_records_command *command)
 {
     const flp_record_files *files = NULL;
     flp_records *records;
-    int code = flp_records_open(command, 0, &records, &files);
+    int code = flp_records_open(command, FLP_RECORDS_NEEDED, &records, &files);
     const char *directory = code == FLP_EXIT_OK ? flp_records_directory(records) : "";
     json_t *removed = command->json && code == FLP_EXIT_OK ? json_array() : NULL;
     if (*directory)

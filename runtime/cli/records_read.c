@@ -21,13 +21,12 @@ static flp_status check_directory(const char *path, int may_be_missing)
     return FLP_OK;
 }
 
-int flp_records_open(const flp_records_command *command, int makes, flp_records **records, const flp_record_files **files)
+int flp_records_open(const flp_records_command *command, flp_records_use use, flp_records **records, const flp_record_files **files)
 {
+    const int is_named = command->directory != NULL || getenv("FUSEDLOGP_RECORDS_DIR") != NULL;
     flp_status status = flp_records_create(&(flp_records_options){ .directory = command->directory }, records);
-    if (status == FLP_OK)
-        status = command->directory != NULL || getenv("FUSEDLOGP_RECORDS_DIR") != NULL
-                     ? check_directory(flp_records_directory(*records), makes || command->directory == NULL)
-                     : FLP_OK; /* of a directory that nobody named, the warning is enough */
+    if (status == FLP_OK && (is_named || use != FLP_RECORDS_SHOWN))
+        status = check_directory(flp_records_directory(*records), use == FLP_RECORDS_ADDED || command->directory == NULL);
     if (status == FLP_OK)
         status = flp_records_list(*records, files);
     return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -16,13 +16,19 @@ static int ends_with(const char *text, const char *end)
 
 #define EXTENSION ".safetensors"
 
+static int is_file(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && !S_ISDIR(facts.st_mode);
+}
+
 /* The colon in spec at which the name of a tensor begins: behind the first file that is there; where none is, behind the first that is named. NULL: spec names
  * no tensor. A folder's and a tensor's name may hold anything. */
 static char *find_colon(char *spec)
 {
     char *first = NULL;
     const int ends = ends_with(spec, ".npy") || ends_with(spec, EXTENSION);
-    if (ends && access(spec, F_OK) == 0)
+    if (ends && is_file(spec))
         return NULL;
     for (char *at = strstr(spec, EXTENSION ":"); at != NULL; at = strstr(at + 1, EXTENSION ":")) {
         char *colon = at + strlen(EXTENSION);
@@ -30,7 +36,7 @@ static char *find_colon(char *spec)
             continue;
         first = first ? first : colon;
         *colon = 0;
-        const int is_there = access(spec, F_OK) == 0;
+        const int is_there = is_file(spec);
         *colon = ':';
         if (is_there)
             return colon;

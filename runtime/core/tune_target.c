@@ -442,7 +442,7 @@ flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
 /* Makes the workspace large enough for a candidate. Only one thread makes calls, and their work is waited for before the old workspace is freed. */
 static flp_status make_workspace(flp_tune_target *target, int64_t bytes)
 {
-    CUdeviceptr made;
+    CUdeviceptr made = 0;
     flp_status status;
 
     if (bytes <= target->workspace_bytes)

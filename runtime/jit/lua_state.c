@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/locale.h"
 #include "base/status.h"
 
@@ -260,11 +261,13 @@ void flp_lua_state_destroy(lua_State *lua)
 
 flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data)
 {
-    /* Lua's numbers, patterns and comparisons follow the thread's locale, on which the emitted text must not depend. */
+    /* Lua's numbers, patterns and comparisons follow the thread's locale and rounding mode, on which the emitted text must not depend. */
     locale_t callers = flp_locale_enter();
     flp_status status = FLP_OK;
+    flp_arithmetic arithmetic;
     int result;
 
+    flp_arithmetic_enter(&arithmetic);
     lua_settop(lua, 0);
     lua_pushcfunction(lua, body);
     lua_pushlightuserdata(lua, data);
@@ -276,6 +279,7 @@ flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data)
         status = flp_status_fail(FLP_INTERNAL, "generator: %s", text ? text : "an error without a text");
     }
     lua_settop(lua, 0);
+    flp_arithmetic_leave(&arithmetic);
     flp_locale_leave(callers);
     return status;
 }

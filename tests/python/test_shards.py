@@ -418,6 +418,8 @@ def dtensors():
     wrong = lambda *values, **named: ranks.error_of(fusedlogp.linear_logp, *values, **named)
     found["temperature in parts"] = wrong(hidden, of(weight, Shard(0)), target, temperature=distribute_tensor(scale, mesh, [Shard(0)]))
     found["a buffer of another kind"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, of(weight, Shard(0)), target, accumulate_into=copies(weight))
+    found["logits"] = ranks.error_of(fusedlogp.logits_logp, copies(hidden), target)
+    found["x"] = ranks.error_of(fusedlogp.weighted_sum, copies(hidden), weight[0])
     found["replicated"] = wrong(hidden, of(weight, Replicate()), target)
     found["by hidden"] = wrong(hidden, of(weight, Shard(1)), target)
     found["rows of input"] = wrong(DTensor.from_local(hidden, mesh, [Shard(0)]), of(weight, Shard(0)), target)
@@ -610,6 +612,9 @@ class Shards(OfRanks):
             "two dimensions": "one, whose ranks have the shards of the vocabulary", "another group": "another group than that of linear_weight's device mesh",
         }  # fmt: skip
         for result in results:
+            for name in ("logits", "x"):
+                self.assertEqual("TypeError", result[name][0], name)
+                self.assertIn(f"{name}: got a DTensor with placements (Replicate(),), wanted a torch.Tensor: {name}.to_local()", result[name][1])
             for name, text in wanted.items():
                 self.assertEqual("ValueError", result[name][0], name)
                 self.assertIn(text, result[name][1])

@@ -173,10 +173,8 @@ static void the_callers_rounding_mode_stays_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_case_agrees_with_fp64_through_plans),
-        cmocka_unit_test(every_case_agrees_with_fp64_by_dispatch),
-        cmocka_unit_test(the_number_of_threads_changes_no_bit),
-        cmocka_unit_test(a_row_keeps_its_bits_wherever_it_stands),
+        cmocka_unit_test(every_case_agrees_with_fp64_through_plans), cmocka_unit_test(every_case_agrees_with_fp64_by_dispatch),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),      cmocka_unit_test(a_row_keeps_its_bits_wherever_it_stands),
         cmocka_unit_test(the_callers_rounding_mode_stays_its_own),
     };
 
