@@ -383,7 +383,7 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  * The logits are computed again. dlogit, except at the target, is rounded to the inputs' dtype on GPU paths, and for bf16 on CPUs that multiply bf16
  * (AVX512_BF16, AMX). In fp16 it is first scaled by a power of two, by the call's largest finite upstream gradient, divided by its row's temperature: on GPU
  * paths, what is below 2^-28 of that loses digits. Sums are in fp32 and each gradient is rounded once. All results repeat bit for bit, and a row of
- * grad_hidden depends neither on N nor, but for this factor, on other rows (in linear_cross_entropy on N where N V exceeds about 10^13). For logits of 1e5 and
+ * grad_hidden depends neither on N nor, but for this factor, on other rows (in linear_cross_entropy on N where N V exceeds about 10^12). For logits of 1e5 and
  * more lse in fp32 is too coarse to give p: use a plan with its forward, or linear_cross_entropy, which pass on more digits.
  *
  * A shard of the vocabulary (forward.vocab_total) takes lse, logp and entropy of the merged rows. Its grad_hidden is the shard's part of a sum over all

@@ -337,9 +337,11 @@ int flp_tune_main(int argc, char **argv)
         code = flp_tune_list_collect(&command, flp_records_directory(q.records), &q.list);
     if (status == FLP_OK && code == FLP_EXIT_OK)
         status = share(&q);
-    if (status != FLP_OK)
-        code = is_misnamed ? (flp_console_fail(status), FLP_EXIT_USAGE) : flp_console_fail(status);
-    else if (code == FLP_EXIT_OK && q.list.count)
+    if (status != FLP_OK) {
+        code = flp_console_fail(status);
+        if (is_misnamed)
+            code = FLP_EXIT_USAGE;
+    } else if (code == FLP_EXIT_OK && q.list.count)
         code = flp_tune_watch(q.slots, command.device_count, flp_records_directory(q.records), run, &q);
     else if (code == FLP_EXIT_OK)
         code = report_nothing(&command);

@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "jit/cubin_cache_lock.h"
 
-/* Temporary files and lock files older than this are left over from killed processes: no process writes one file, or holds one lock, for so long. */
-enum { FUTURE_SECONDS = 3600 /* by which clocks may differ */ };
+/* A last use further in the future than this is not believed: by so much may the clocks of machines that share the directory differ. */
+enum { FUTURE_SECONDS = 3600 };
 
 static int ends_with(const char *name, const char *end)
 {

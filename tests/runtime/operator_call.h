@@ -24,11 +24,11 @@ typedef struct {
 
 /* Defines the functions of an operator, logits_logp, as an operator_call has them. */
 #define OPERATOR_CALL_FUNCTIONS(X)                                                          \
-    static flp_status X##_create_plan(flp_context *of, const void *wanted, flp_plan **made) \
+    static flp_status X##_plan_create(flp_context *of, const void *wanted, flp_plan **made) \
     {                                                                                       \
         return flp_##X##_plan_create(of, wanted, made);                                     \
     }                                                                                       \
-    static flp_status X##_execute_plan(flp_plan *of, const void *with)                      \
+    static flp_status X##_execute(flp_plan *of, const void *with)                           \
     {                                                                                       \
         return flp_##X##_execute(of, with);                                                 \
     }                                                                                       \
@@ -43,7 +43,7 @@ typedef struct {
 /* Its operator_call, with the test file's context, plan and workspace. most, of: the problem's rows and its backend. */
 #define OPERATOR_CALL(X, its_problem, its_args, most, of)                                                                                                 \
     {                                                                                                                                                     \
-        .plan_create = X##_create_plan, .execute = X##_execute_plan, .run = X##_run, .prepare = X##_prepare, .prepare_name = "flp_" #X "_prepare",        \
+        .plan_create = X##_plan_create, .execute = X##_execute, .run = X##_run, .prepare = X##_prepare, .prepare_name = "flp_" #X "_prepare",             \
         .context = &context, .plan = &plan, .memory = &workspace, .problem = &(its_problem), .args = &(its_args), .most_rows = &(most), .backend = &(of), \
         .rows = &(its_args).rows, .workspace = &(its_args).workspace, .stream = &(its_args).stream, .workspace_bytes = &(its_args).workspace_bytes,       \
     }

@@ -8,6 +8,7 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fusedlogp.h"
+#include "operator_call.h"
 
 enum { N = 2, D = 4, V = 4, MOST = 20 };
 
@@ -34,6 +35,7 @@ typedef struct {
 
 /* The operator's functions with pointers of no type, so that a table can hold them. */
 #define FUNCTIONS(X)                                                                                  \
+    OPERATOR_CALL_FUNCTIONS(X)                                                                        \
     static flp_status X##_format(const void *p, char *text, size_t bytes)                             \
     {                                                                                                 \
         return flp_##X##_problem_format(p, text, bytes);                                              \
@@ -41,22 +43,6 @@ typedef struct {
     static flp_status X##_parse(const char *text, void *p)                                            \
     {                                                                                                 \
         return flp_##X##_problem_parse(text, p);                                                      \
-    }                                                                                                 \
-    static flp_status X##_plan_create(flp_context *c, const void *p, flp_plan **plan)                 \
-    {                                                                                                 \
-        return flp_##X##_plan_create(c, p, plan);                                                     \
-    }                                                                                                 \
-    static flp_status X##_execute(flp_plan *plan, const void *a)                                      \
-    {                                                                                                 \
-        return flp_##X##_execute(plan, a);                                                            \
-    }                                                                                                 \
-    static flp_status X##_run(flp_context *c, const void *p, const void *a)                           \
-    {                                                                                                 \
-        return flp_##X(c, p, a);                                                                      \
-    }                                                                                                 \
-    static flp_status X##_prepare(flp_context *c, const void *p, void *stream)                        \
-    {                                                                                                 \
-        return flp_##X##_prepare(c, p, stream);                                                       \
     }                                                                                                 \
     static flp_status X##_run_sized(flp_context *c, const void *p, const void *a, const flp_sizes *s) \
     {                                                                                                 \

@@ -70,58 +70,49 @@ static void many_short_runs_end(void **state)
     flp_thread_pool_destroy(pool);
 }
 
-/* The second task waits for the first one to begin and the other way round: two threads must be at work. */
+/* Two tasks that wait for each other, so that each of the two threads has one; and the rounding modes of both. */
 typedef struct {
     pthread_barrier_t both;
+    int modes[2];
 } meeting;
 
 static void meet(void *data, int64_t index, int thread)
 {
+    meeting *m = data;
+    pthread_barrier_wait(&m->both);
+    m->modes[thread] = fegetround();
     (void)index;
-    (void)thread;
-    pthread_barrier_wait(&((meeting *)data)->both);
 }
 
-static void tasks_run_side_by_side(void **state)
+/* mode: the caller's rounding mode in the run. */
+static meeting run_meeting(int mode)
 {
-    (void)state;
     flp_thread_pool *pool;
     meeting m;
     pthread_barrier_init(&m.both, NULL, 2);
     assert_int_equal(flp_thread_pool_create(2, &pool), FLP_OK);
+    assert_int_equal(fesetround(mode), 0);
     flp_thread_pool_run(pool, 2, meet, &m);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
     flp_thread_pool_destroy(pool);
     pthread_barrier_destroy(&m.both);
+    return m;
 }
 
-typedef struct {
-    pthread_barrier_t both;
-    int modes[2];
-} rounding;
-
-static void note_rounding(void *data, int64_t index, int thread)
+/* The run ends: two threads were at work. */
+static void tasks_run_side_by_side(void **state)
 {
-    rounding *of = data;
-    pthread_barrier_wait(&of->both); /* so that each thread has one of the tasks */
-    of->modes[thread] = fegetround();
-    (void)index;
+    (void)state;
+    run_meeting(FE_TONEAREST);
 }
 
 /* A thread that starts has its creator's rounding mode, and keeps it. */
 static void workers_round_to_nearest(void **state)
 {
     (void)state;
-    flp_thread_pool *pool;
-    rounding of;
-    pthread_barrier_init(&of.both, NULL, 2);
-    assert_int_equal(flp_thread_pool_create(2, &pool), FLP_OK);
-    assert_int_equal(fesetround(FE_UPWARD), 0);
-    flp_thread_pool_run(pool, 2, note_rounding, &of);
-    assert_int_equal(fesetround(FE_TONEAREST), 0);
-    flp_thread_pool_destroy(pool);
-    pthread_barrier_destroy(&of.both);
-    assert_int_equal(FE_UPWARD, of.modes[0]);
-    assert_int_equal(FE_TONEAREST, of.modes[1]);
+    meeting m = run_meeting(FE_UPWARD);
+    assert_int_equal(FE_UPWARD, m.modes[0]);
+    assert_int_equal(FE_TONEAREST, m.modes[1]);
 }
 
 static void *call_many_times(void *pool)
